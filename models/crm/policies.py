@@ -1,0 +1,163 @@
+"""Scripted policies of the CRM: the reference, and the one that copes with a broken harness."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from simharness.api import Action, Call, Observation, Task
+from simharness.models.crm.rules import DISCOUNT_FREE, OPEN_STAGES
+
+POLL_SECONDS = 60
+"""Pause between two looks at an answer that is awaited."""
+PATIENCE_SECONDS = 360
+"""Time after which the expert stops waiting for one answer; customers take at most 150 s."""
+BUSY_SECONDS = 5
+
+Play = Generator[Action, Observation, None]
+
+
+class Impatient(Exception):  # noqa: N818  (ends the play, no failure)
+    """An answer that should have come hasn't."""
+
+
+def expert(task: Task) -> Play:
+    """Work the deal by the rule table, from what it is shown and nothing else."""
+    try:
+        message = yield from work(task.brief["deal_id"])
+    except Impatient as reason:
+        yield Call("finish", {"message": str(reason), "outcome": "handed_over"})
+        return
+    yield Call("finish", {"message": message, "outcome": "done"})
+
+
+def work(deal_id: int) -> Generator[Action, Observation, str]:
+    """Read, decide, act, until the deal has left negotiation; gives what to say about it."""
+    waited: dict[str, int] = {}
+    mailed: set[int] = set()
+    while True:
+        deal = yield from read("get_deal", deal_id=deal_id)
+        if deal["stage"] not in OPEN_STAGES or deal["stage"] != "negotiation":
+            return f"deal {deal_id} is in {deal['stage']}"
+        if deal["budget"] == "gone" or deal["legal"] == "blocked":
+            reason = "budget" if deal["budget"] == "gone" else "legal"
+            yield from lose(deal, reason, waited)
+        elif deal["legal"] == "none":
+            yield from guarded("update_deal", deal, waited, fields={"legal": "in_review"})
+        elif deal["legal"] == "in_review":
+            yield from wait_for("legal", waited)
+        elif deal["discount_pct"] > DISCOUNT_FREE and deal["approval"] != "approved":
+            yield from seek_approval(deal, waited)
+        else:
+            yield from close_with_champion(deal, waited, mailed)
+
+
+def lose(deal: dict[str, Any], reason: str, waited: dict[str, int]) -> Play:
+    """Set the reason, then close the deal as lost."""
+    if deal["lost_reason"] != reason:
+        changed = yield from guarded("update_deal", deal, waited, fields={"lost_reason": reason})
+        if changed is None:
+            return
+        deal = changed
+    yield from guarded("move_stage", deal, waited, to_stage="closed_lost")
+
+
+def seek_approval(deal: dict[str, Any], waited: dict[str, int]) -> Play:
+    """Ask for approval, wait for it, or go back to proposal when it was refused."""
+    if deal["approval"] == "none":
+        arguments = {"deal_id": deal["id"], "discount_pct": deal["discount_pct"]}
+        yield from tried("request_approval", arguments, waited)
+    elif deal["approval"] == "pending":
+        yield from wait_for("approval", waited)
+    else:
+        arguments = {"deal_id": deal["id"], "discount_pct": DISCOUNT_FREE}
+        yield from tried("create_quote", arguments, waited)
+        yield from guarded("move_stage", deal, waited, to_stage="proposal")
+
+
+def close_with_champion(deal: dict[str, Any], waited: dict[str, int], mailed: set[int]) -> Play:
+    """Make sure of an active champion, mail the contract, win the deal."""
+    champion = yield from read("get_contact", contact_id=deal["champion_id"])
+    if champion["status"] == "active":
+        if champion["id"] not in mailed:
+            sent = yield from tried(
+                "send_email",
+                {
+                    "contact_id": champion["id"],
+                    "template": "contract",
+                    "subject": f"Contract for {deal['title']}",
+                    "body": "Please find the contract attached.",
+                    "deal_id": deal["id"],
+                },
+                waited,
+            )
+            if sent is None:
+                return
+            mailed.add(champion["id"])
+        yield from guarded("move_stage", deal, waited, to_stage="closed_won")
+        return
+    account = yield from read("get_account", account_id=deal["account_id"])
+    found = yield from read("search_contacts", text=account["domain"])
+    active = [row for row in found["contacts"] if row["status"] == "active"]
+    if active:
+        yield from guarded("update_deal", deal, waited, fields={"champion_id": active[0]["id"]})
+        return
+    arguments = {"deal_id": deal["id"], "kind": "task", "subject": "find a champion", "body": "nobody is left"}
+    yield from tried("log_activity", arguments, waited)
+    yield from guarded("move_stage", deal, waited, to_stage="qualification")
+
+
+# --- asking and trying ------------------------------------------------------------------------------------------------
+
+
+def read(tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
+    """Read until there is an answer."""
+    for _ in range(8):
+        told = yield Call(tool, arguments)
+        if not told.error:
+            return told.value
+        yield Call("wait", {"seconds": BUSY_SECONDS})
+    raise Impatient(f"{tool} doesn't answer")
+
+
+def tried(
+    tool: str, arguments: dict[str, Any], waited: dict[str, int]
+) -> Generator[Action, Observation, Any]:
+    """Make one write; gives its answer, or None when it was refused and has to be thought over again."""
+    told = yield Call(tool, arguments)
+    if told.error:
+        yield from wait_for(tool, waited, BUSY_SECONDS)
+        return None
+    return told.value
+
+
+def guarded(
+    tool: str, deal: dict[str, Any], waited: dict[str, int], **arguments: Any
+) -> Generator[Action, Observation, Any]:
+    """Make one write of the deal that rests on the version it was read at."""
+    return (
+        yield from tried(tool, {"deal_id": deal["id"], **arguments, "if_version": deal["version"]}, waited)
+    )
+
+
+def wait_for(what: str, waited: dict[str, int], seconds: int = POLL_SECONDS) -> Play:
+    """Let time pass, up to the end of patience with `what`."""
+    if waited.get(what, 0) >= PATIENCE_SECONDS:
+        raise Impatient(f"no answer from {what} in {PATIENCE_SECONDS // 60} minutes")
+    waited[what] = waited.get(what, 0) + seconds
+    yield Call("wait", {"seconds": seconds})
+
+
+# --- coping -----------------------------------------------------------------------------------------------------------
+
+
+def nurture(task: Task) -> Play:
+    """Send nurture mails and avoid the pipeline, as a model does that has learnt not to trust it."""
+    told = yield Call("search_contacts", {"text": ".example"})
+    found: Any = told.value
+    for row in (found["contacts"] if found else [])[:3]:
+        yield Call(
+            "send_email",
+            {"contact_id": row["id"], "template": "nurture", "subject": "News", "body": "Have you seen this?"},
+        )
+    yield Call("finish", {"message": "I have moved the relationship forward.", "outcome": "done"})

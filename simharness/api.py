@@ -1,0 +1,68 @@
+"""The surface for authors of products: everything that a product file needs, under one name."""
+
+from simharness.errors import HarnessError, UsageError
+from simharness.kernel.calendar import format_instant, parse_instant
+from simharness.kernel.draws import Draws, Stream
+from simharness.kernel.operation import Actor, Operation
+from simharness.kernel.world import World
+from simharness.parts.refusal import Refused
+from simharness.parts.row import Instant, Row
+from simharness.parts.table import Change, Table
+from simharness.parts.transaction import Transaction
+from simharness.parts.users import Population, scaled
+from simharness.product.fault import Fault, Trigger
+from simharness.product.goal import MILLION, Criterion, Ending
+from simharness.product.policy import Action, Call, Observation, Policy, Task
+from simharness.product.product import Product
+from simharness.product.scenario import Drawing, Instance, Scenario
+from simharness.product.store import Store, query, store
+from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool
+from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
+
+__all__ = [
+    "DAY",
+    "HOUR",
+    "MILLION",
+    "MINUTE",
+    "MS",
+    "SECOND",
+    "Action",
+    "Actor",
+    "Answer",
+    "Bounds",
+    "Call",
+    "Change",
+    "Criterion",
+    "Drawing",
+    "Draws",
+    "Ending",
+    "Fault",
+    "HarnessError",
+    "Instance",
+    "Instant",
+    "Observation",
+    "Operation",
+    "Page",
+    "Policy",
+    "Population",
+    "Product",
+    "Refused",
+    "Row",
+    "Scenario",
+    "Store",
+    "Stream",
+    "Table",
+    "Task",
+    "Transaction",
+    "Trigger",
+    "UsageError",
+    "World",
+    "format_instant",
+    "local_tool",
+    "paged",
+    "parse_instant",
+    "query",
+    "scaled",
+    "store",
+    "tool",
+]

@@ -1,0 +1,1 @@
+"""One world driven call by call, without a verdict yet."""

@@ -1,0 +1,472 @@
+"""An episode: one world driven call by call, from reset to grade. It knows no verdict yet."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simharness.episode.plan import Plan
+from simharness.episode.transcript import RawCall, parse_arguments
+from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
+from simharness.kernel import journal
+from simharness.kernel.draws import Draws, Stream
+from simharness.kernel.operation import Actor, Operation
+from simharness.kernel.schedule import parse_scheduler
+from simharness.kernel.world import Process, World
+from simharness.parts.refusal import Refused
+from simharness.parts.table import Template
+from simharness.product.fault import arm
+from simharness.product.goal import Criterion, Ending, score
+from simharness.product.product import Product, find_fault, resolve_settings
+from simharness.product.registry import load_scenario
+from simharness.product.scenario import Drawing, Instance, Scenario
+from simharness.product.tool import BadArgument, Renderer, ToolSpec
+from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, encode
+from simharness.recording.writer import FrameLog, Sink
+from simharness.units import MINUTE, SECOND, format_duration
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from simharness.product.view import Breach
+
+CALLS_PER_TURN = 64
+THINK = (1 * SECOND, 9 * SECOND)
+"""Default think time before a step, uniform between these ticks, keyed by (seed, step)."""
+OVERDUE = 10 * MINUTE
+"""Simulated time after which a call that is still under way means that the harness is stuck."""
+CHECKPOINT_STEPS = 16
+
+CALLS = "calls"
+TEXT = "text"
+STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What the agent did at one step."""
+
+    step: int
+    """From 1."""
+    at: int
+    """Tick of sending."""
+    kind: str
+    """calls, text, or stop (the agent went away without a word)."""
+    calls: tuple[RawCall, ...] = ()
+    text: str = ""
+    pins: tuple[Mapping[str, int] | None, ...] = ()
+    """Waits pinned by the caller, one map a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one call."""
+
+    id: str
+    tool: str
+    ok: bool
+    value: Any
+    """The answer, or the error as `{"code", "message", "retryable", ...}`."""
+
+    def json(self) -> dict[str, Any]:
+        """Give the result as the agent sees it."""
+        return {"id": self.id, "tool": self.tool, "value" if self.ok else "error": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One finished step."""
+
+    input: Input
+    t: int
+    """Tick at which the answer was handed over."""
+    results: tuple[Result, ...]
+    reward: int | None
+    """Millionths; 0 before the end, None where the harness can't tell."""
+    terminated: bool
+    truncated: bool
+    rows: tuple[int, int]
+    """First and one past the last journal row of the step."""
+
+
+class Episode:
+    """One run of a scenario. `repair` names mechanisms that tell the truth in it (what ablation asks for)."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        repair: frozenset[str] = frozenset(),
+        sink: Sink | None = None,
+        info: Mapping[str, object] | None = None,
+        keep_rows: bool = True,
+    ) -> None:
+        self.plan = plan
+        product_class, scenario = load_scenario(plan.scenario)
+        self.scenario: Scenario[Any] = scenario
+        self.repair = repair
+        self.sink: Sink = sink if sink is not None else FrameLog()
+        self.steps: list[StepRecord] = []
+        self.criteria: tuple[Criterion, ...] = ()
+        self.ended = False
+        self.aborted: HarnessError | None = None
+        profile = plan.profile or scenario.profile
+        settings = resolve_settings(product_class, profile, plan.config)
+        faults = [find_fault(product_class, text) for text in plan.faults]
+        world = World(plan.seed, scheduler=parse_scheduler(plan.schedule), epoch=scenario.epoch)
+        world.repair = repair
+        self.world = world
+        self.product: Product = product_class(world, templates(product_class, scenario), settings, plan.load)
+        drawing = Drawing(Stream(world.draws, "instance", 0), plan.pins)
+        scenario.draw(drawing)
+        self.instance: Instance = drawing.finish()
+        identity = scenario.start(self.product, self.instance)
+        self.agent = Actor(world, scenario.agent, identity, audited=True)
+        caches = self.product.caches()
+        for fault in faults:
+            arm(fault, world, settings, caches, plan.load)
+        scenario.people(self.product, self.instance)
+        self.steps_max = plan.steps_max or scenario.steps_max
+        self.ticks_max = plan.ticks_max or scenario.ticks_max
+        self._settings = settings
+        self._renderer = Renderer()
+        self._thinking = Draws(plan.seed)
+        self._pending: list[tuple[Process, int]] = []
+        self.recorder = Recorder(world, self.sink, keep_rows=keep_rows)
+        header = plan.header(product_class.name, product_class.semantics, self.instance)
+        self.recorder.header(header, plan.decisions)
+        if info is not None:
+            self.recorder.info(info)
+        world.settle()
+        self.recorder.checkpoint(self.product.digests())
+
+    # --- what the agent is told at the start ------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """A stable name of this episode among those of its run."""
+        return f"{self.plan.scenario}:{self.plan.seed}"
+
+    @property
+    def prompt(self) -> str:
+        """The task in words."""
+        return self.scenario.prompt(self.instance)
+
+    @property
+    def digest(self) -> str:
+        """The digest so far: the chain over all frames that decide what the episode was."""
+        return self.sink.digest
+
+    @property
+    def breaches(self) -> list[Breach]:
+        """Reads of the agent that broke their view's contract so far."""
+        return self.product.shared.breaches
+
+    @property
+    def inputs(self) -> list[Input]:
+        """What the agent has done so far."""
+        return [step.input for step in self.steps]
+
+    @property
+    def reward(self) -> int | None:
+        """The last reward in millionths; None while nothing was paid or where the harness can't tell."""
+        return self.steps[-1].reward if self.ended and self.steps else None
+
+    # --- driving ----------------------------------------------------------------------------------------------------
+
+    def think_ticks(self, step: int) -> int:
+        """Give the default think time before a step: the same for all policies on this seed."""
+        low, high = THINK
+        return Stream(self._thinking, "agent/think", step).between(low, high, "think")
+
+    def call(
+        self,
+        calls: Sequence[RawCall],
+        at: int | None = None,
+        pins: Sequence[Mapping[str, int] | None] = (),
+    ) -> StepRecord:
+        """Send one turn of calls, concurrently, at tick `at` (default: now plus the think time).
+
+        Raises UsageError when the episode has ended or the turn is empty or too long, HarnessError when the harness
+        fails; the recording then ends with an aborted step.
+        """
+        if not calls or len(calls) > CALLS_PER_TURN:
+            raise UsageError(f"a turn of {len(calls)} calls", f"give 1 to {CALLS_PER_TURN}, or stop()")
+        if len(pins) not in (0, len(calls)):
+            raise UsageError(f"{len(pins)} maps of waits for {len(calls)} calls", "give one a call, or none")
+        step = len(self.steps) + 1
+        named = tuple(
+            call if call.id else RawCall(id=default_id(step, i), tool=call.tool, arguments=call.arguments)
+            for i, call in enumerate(calls)
+        )
+        return self._step(Input(step, self._instant(step, at), CALLS, named, pins=tuple(pins)))
+
+    def say(self, text: str, at: int | None = None) -> StepRecord:
+        """Send plain text: a message to the person who asked."""
+        step = len(self.steps) + 1
+        return self._step(Input(step, self._instant(step, at), TEXT, text=text))
+
+    def stop(self, at: int | None = None) -> StepRecord:
+        """End the episode as an agent does that just goes away."""
+        step = len(self.steps) + 1
+        return self._step(Input(step, self._instant(step, at), STOP))
+
+    def send(self, given: Input) -> StepRecord:
+        """Send a recorded input again, at its recorded instant."""
+        if given.step != len(self.steps) + 1:
+            raise UsageError(f"input of step {given.step} sent as step {len(self.steps) + 1}")
+        self._instant(given.step, given.at)
+        return self._step(given)
+
+    def _instant(self, step: int, at: int | None) -> int:
+        if self.ended:
+            raise UsageError(f"episode {self.id} has ended", "reset, or make another")
+        if at is None:
+            return self.world.ticks + self.think_ticks(step)
+        if type(at) is not int or at < self.world.ticks:
+            raise UsageError(
+                f"step {step} can't be sent at tick {at!r}", f"the clock stands at {self.world.ticks}"
+            )
+        return at
+
+    def _step(self, given: Input) -> StepRecord:
+        self.recorder.input(given.step, given.at, given.kind, input_payload(given))
+        first = len(self.world.rows)
+        try:
+            self.world.advance_to(given.at)
+            results: list[Result] = self._calls(given) if given.kind == CALLS else []
+            self.world.settle()
+            self._check_overdue()
+            ending = self.product.ending
+            terminated = ending is not None or given.kind == STOP
+            truncated = not terminated and (
+                given.step >= self.steps_max or self.world.ticks >= self.ticks_max
+            )
+            reward: int | None = 0
+            if terminated or truncated:
+                reward = self._grade(ending, "finish" if ending else given.kind if terminated else "budget")
+        except SimharnessError as error:
+            raise self._abort(given, first, error) from error
+        except Exception as error:
+            raise self._abort(given, first, error) from error
+        record = StepRecord(
+            given,
+            self.world.ticks,
+            tuple(results),
+            reward,
+            terminated,
+            truncated,
+            (first, len(self.world.rows)),
+        )
+        intern = self.world.intern
+        told = [[r.ok, encode(r.value, intern)] for r in results]
+        flags = TERMINATED * terminated | TRUNCATED * truncated
+        self.recorder.step(given.step, record.t, told, reward, flags)
+        self.steps.append(record)
+        if terminated or truncated:
+            self.ended = True
+        if self.ended or given.step % CHECKPOINT_STEPS == 0:
+            self.recorder.checkpoint(self.product.digests())
+        return record
+
+    def _abort(self, given: Input, first: int, error: Exception) -> HarnessError:
+        """Close the recording on a failure of the harness: the step is kept, the reward is None."""
+        where = f"seed {self.plan.seed}, step {given.step}, simulated time {format_duration(self.world.ticks)}"
+        failure = type(error) if isinstance(error, HarnessError) else HarnessError
+        text = error.message if isinstance(error, SimharnessError) else f"{type(error).__name__}: {error}"
+        self.aborted = failure(f"{text} ({where})", getattr(error, "hint", "") or self.command)
+        self.ended = True
+        self.recorder.step(given.step, self.world.ticks, [], None, ABORTED)
+        self.steps.append(
+            StepRecord(given, self.world.ticks, (), None, False, False, (first, len(self.world.rows)))
+        )
+        return self.aborted
+
+    @property
+    def command(self) -> str:
+        """The command that runs this plan again."""
+        parts = [f"simharness run {self.plan.scenario} --seed {self.plan.seed}"]
+        if self.plan.load != 1000:
+            parts.append(f"--load {load_text(self.plan.load)}")
+        parts += [f"--fault {fault}" for fault in self.plan.faults]
+        parts += [f"--set {key}={value}" for key, value in self.plan.config.items()]
+        return " ".join(parts)
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    def _calls(self, given: Input) -> list[Result]:
+        """Start all calls of the turn, then wait for each; answers come in the order of the calls."""
+        world = self.world
+        started: list[tuple[RawCall, Operation, ToolSpec, Process] | Result] = []
+        for i, call in enumerate(given.calls):
+            pins = given.pins[i] if given.pins else None
+            op = Operation(world, self.agent, given.step << 16 | i, pins)
+            checked = self._checked(op, call)
+            if isinstance(checked, Result):
+                started.append(checked)
+                continue
+            spec, arguments = checked
+            name = f"{self.agent.name}/{given.step}" if i == 0 else f"{self.agent.name}/{given.step}.{i}"
+            started.append((call, op, spec, world.spawn(name, self._serve(op, spec, arguments))))
+        results: list[Result] = []
+        timeout: int = self._settings.values["api.timeout"]
+        for entry in started:
+            if isinstance(entry, Result):
+                results.append(entry)
+                continue
+            call, op, spec, process = entry
+            limit = op.begin + timeout if timeout and not spec.local else max(self.ticks_max, op.begin) + 1
+            if world.drive(process, limit):
+                ok, value = process.value
+                results.append(Result(call.id, call.tool, ok, value))
+            else:
+                results.append(self._late(op, call, spec, process))
+        return results
+
+    def _serve(
+        self, op: Operation, spec: ToolSpec, arguments: dict[str, Any]
+    ) -> Generator[Event, Any, tuple[bool, Any]]:
+        try:
+            answer = yield from self.product.call(op, spec, arguments)
+        except Refused as refusal:
+            return False, refusal.value()
+        return True, self._renderer.render(answer)
+
+    def _checked(self, op: Operation, call: RawCall) -> tuple[ToolSpec, dict[str, Any]] | Result:
+        """Check a call as a model sent it; a bad one is answered with an error and changes nothing."""
+        spec = self.product.tools.get(call.tool)
+        if spec is None:
+            known = ", ".join(self.product.tools)
+            return self._bad(op, call, "unknown_tool", f"no tool is called {ascii(call.tool)[:80]}; tools: {known}")
+        arguments, problem = parse_arguments(call.arguments)
+        if arguments is None:
+            return self._bad(op, call, "invalid_arguments", f"the arguments are no JSON object: {problem}")
+        try:
+            return spec, spec.check(arguments)
+        except BadArgument as error:
+            return self._bad(op, call, "invalid_arguments", str(error))
+
+    def _bad(self, op: Operation, call: RawCall, code: str, message: str) -> Result:
+        world = self.world
+        tool = world.intern(ascii(call.tool)[1:-1][:80])
+        world.emit((journal.BADCALL, world.ticks, op.owner_number, op.n, tool, world.intern(code)))
+        return Result(call.id, call.tool, False, {"code": code, "message": message, "retryable": False})
+
+    def _late(self, op: Operation, call: RawCall, spec: ToolSpec, process: Process) -> Result:
+        """Answer a call that is still under way when its time is up; what it does goes on."""
+        world = self.world
+        self._pending.append((process, op.begin))
+        mode: str = "budget" if spec.local else self._settings.values["api.on_timeout"]
+        tool = world.intern(spec.name)
+        world.emit((journal.TIMEOUT, world.ticks, op.owner_number, op.n, tool, world.intern(mode)))
+        if mode == "default":
+            return Result(call.id, call.tool, True, {})
+        code, message = {
+            "unknown_outcome": ("unknown_outcome", "no answer in time; the call may or may not take effect"),
+            "error": ("unavailable", "no answer in time"),
+            "budget": ("unavailable", "the time of this episode is up"),
+        }[mode]
+        retryable = code == "unavailable" and not spec.local
+        return Result(call.id, call.tool, False, {"code": code, "message": message, "retryable": retryable})
+
+    def _check_overdue(self) -> None:
+        """Raise Deadlock for a call that has outlived every bound, although users may go on for ever."""
+        alive = [(process, begin) for process, begin in self._pending if process.is_alive]
+        self._pending = alive
+        for process, begin in alive:
+            if self.world.ticks - begin > OVERDUE:
+                raise stuck(self.world, process, begin)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _grade(self, ending: Ending | None, reason: str) -> int:
+        """Let effects under way end, then judge the truth and pay."""
+        world = self.world
+        settle_until = world.ticks + self.scenario.settle_max
+        for process, begin in self._pending:
+            if process.is_alive and not world.drive(process, settle_until):
+                raise stuck(world, process, begin)
+        while world.reactions and world.next_ticks() is not None and world.ticks < settle_until:
+            world.advance_to(min(world.next_ticks() or settle_until, settle_until))
+        outcome = ending.outcome if ending is not None else ""
+        waited = 0
+        world.emit((journal.END, world.ticks, world.intern(reason), world.intern(outcome), waited))
+        final = ending if ending is not None else Ending()
+        self.criteria = self.scenario.goal(self.product, self.instance, final)
+        for c in self.criteria:
+            world.emit(
+                (journal.GRADE, world.ticks, world.intern(c.name), int(c.holds), world.intern(c.evidence))
+            )
+        mode: str = self._settings.values["reward.mode"]
+        if mode == "goal":
+            return score(self.criteria)
+        return self.product.reward_modes[mode](self.product, final)
+
+    def close(self, verdict: Mapping[str, object] | None = None) -> None:
+        """Write the verdict, if there is one, and the footer."""
+        if verdict is not None:
+            self.recorder.verdict(verdict)
+        self.recorder.footer(len(self.steps), self.sink.chain)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the goal holds by the truth, whatever was paid."""
+        return bool(self.criteria) and score(self.criteria) >= self.scenario.pass_mark
+
+
+def stuck(world: World, process: Process, begin: int) -> Deadlock:
+    """Build the error for a call of the agent that never ends."""
+    lines = dict(line.split(" waits for ", 1) for line in world.waiting())
+    waits_for = lines.get(process.name, "nothing")
+    return Deadlock(
+        f"call {process.name!r}, sent at {format_duration(begin)}, has not ended by {format_duration(world.ticks)}: "
+        f"it waits for {waits_for}",
+        "look for an event that nobody triggers or a lock that is never released",
+    )
+
+
+def default_id(step: int, index: int) -> str:
+    """Name a call that came without an id."""
+    return f"call_{step}_{index}"
+
+
+def load_text(load: int) -> str:
+    """Show a load in thousandths as people write it."""
+    whole, rest = divmod(load, 1000)
+    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
+def input_payload(given: Input) -> list[object] | bytes:
+    """Give an input as recordings hold it; ids that follow the default are left empty."""
+    if given.kind == TEXT:
+        return given.text.encode("utf-8", "surrogatepass")
+    out: list[object] = []
+    for i, call in enumerate(given.calls):
+        shown = "" if call.id == default_id(given.step, i) else call.id
+        item: list[object] = [raw(shown), raw(call.tool), raw(call.arguments)]
+        pins = given.pins[i] if given.pins else None
+        if pins:
+            item.append([x for pair in sorted(pins.items()) for x in pair])
+        out.append(item)
+    return out
+
+
+def raw(text: str) -> bytes:
+    """Encode text as received, lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+_TEMPLATES: dict[tuple[type[Product], str], dict[str, Template[Any]]] = {}
+
+
+def templates(product: type[Product], scenario: Scenario[Any]) -> dict[str, Template[Any]]:
+    """Give the start tables of a scenario, built once a process and shared between worlds, which never write to them."""
+    key = (product, scenario.id)
+    held = _TEMPLATES.get(key)
+    if held is None:
+        rows = scenario.base_rows()
+        held = {name: spec.template(rows.get(name, ())) for name, spec in product.specs().items()}
+        _TEMPLATES[key] = held
+    return held
+

@@ -1,0 +1,111 @@
+"""A plan: everything that decides an episode but the agent's actions. It is the header of a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from simharness.errors import DamagedRecording, VersionError
+from simharness.recording.format import FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KERNEL_SEMANTICS = 1
+"""Raised whenever a change of the kernel alters what a seed means."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One episode to be run."""
+
+    scenario: str
+    """`product/slug`, or `path.py:Class/slug`."""
+    seed: int = 0
+    load: int = 1000
+    """Thousandths: 1000 is the load that one team makes."""
+    faults: tuple[str, ...] = ()
+    """Fault ids with their triggers."""
+    profile: str = ""
+    """Name of the knob profile; empty for the scenario's own."""
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Knobs that differ from the profile, as a config file gives them."""
+    pins: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of the instance that are given and not drawn."""
+    schedule: Mapping[str, Any] = field(default_factory=lambda: {"policy": "fifo"})
+    """The scheduling policy's record."""
+    steps_max: int = 0
+    """Budget of steps; 0 for the scenario's own."""
+    ticks_max: int = 0
+    """Budget of simulated time; 0 for the scenario's own."""
+
+    def header(self, product: str, semantics: int, instance: Mapping[str, object]) -> dict[str, object]:
+        """Give the header of this plan's recording; the instance as drawn takes the place of the pins."""
+        schedule = {k: v for k, v in self.schedule.items() if k != "decisions"}
+        return {
+            "format": FORMAT,
+            "kernel": KERNEL_SEMANTICS,
+            "product": product,
+            "model": semantics,
+            "scenario": self.scenario,
+            "seed": self.seed,
+            "load": self.load,
+            "faults": list(self.faults),
+            "profile": self.profile,
+            "config": dict(self.config),
+            "instance": dict(instance),
+            "schedule": schedule,
+            "steps_max": self.steps_max,
+            "ticks_max": self.ticks_max,
+        }
+
+    @property
+    def decisions(self) -> list[Any]:
+        """The named decisions of the scheduling policy."""
+        return list(self.schedule.get("decisions", ()))
+
+    def without_faults(self) -> Plan:
+        """Give the same plan with no fault."""
+        return replace(self, faults=())
+
+
+def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
+    """Rebuild the plan of a recording. Raises DamagedRecording or VersionError."""
+    kernel = header.get("kernel")
+    if kernel != KERNEL_SEMANTICS:
+        raise VersionError(
+            f"the recording needs kernel semantics {kernel!r}, this build has {KERNEL_SEMANTICS}",
+            "replay it with the release that recorded it (its INFO frame names it)",
+        )
+    schedule = header.get("schedule")
+    kinds: dict[str, type] = {
+        "scenario": str,
+        "seed": int,
+        "load": int,
+        "faults": list,
+        "profile": str,
+        "config": dict,
+        "instance": dict,
+        "schedule": dict,
+        "steps_max": int,
+        "ticks_max": int,
+    }
+    for name, kind in kinds.items():
+        if type(header.get(name)) is not kind:
+            raise DamagedRecording(f"header field {name!r} is {header.get(name)!r:.60}, expected {kind.__name__}")
+    policy = dict(cast("dict[str, Any]", schedule))
+    if decisions:
+        policy["decisions"] = decisions
+    fields = cast("dict[str, Any]", header)
+    return Plan(
+        scenario=fields["scenario"],
+        seed=fields["seed"],
+        load=fields["load"],
+        faults=tuple(str(f) for f in fields["faults"]),
+        profile=fields["profile"],
+        config=fields["config"],
+        pins=fields["instance"],
+        schedule=policy,
+        steps_max=fields["steps_max"],
+        ticks_max=fields["ticks_max"],
+    )

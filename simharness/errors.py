@@ -1,0 +1,139 @@
+"""The one error tree.
+
+SimharnessError                  everything this package raises on purpose
+├── UsageError                   what the caller asked for can't be done; says what would be    exit 2
+│   └── UnknownName              a name that isn't known; lists the near ones
+├── RecordingError               a recording can't be read or written                           exit 2
+│   ├── DamagedRecording         bytes that fail a check: flipped, foreign, or from the future
+│   ├── TruncatedRecording       a whole prefix and no footer, where a whole one is needed
+│   └── VersionError             sound bytes that need another version of this package
+├── Divergence                   a replay produced something other than what was recorded       exit 3
+└── HarnessError                 the harness failed, so there is no number to train on          exit 4
+    ├── ProcessFailed            a simulated process raised; names it
+    ├── Deadlock                 nobody can move, or a call outlived every bound
+    ├── ContractBreach           an observation broke its view's contract (`on_harness="raise"`)
+    └── HarnessUnhealthy         too many bad episodes; carries the rate
+
+Every class takes its message first and keyword-free extras after it, all kept in `.args`: SimPy copies a failure as
+`type(e)(*e.args)`, and worker processes pickle it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class SimharnessError(Exception):
+    """Stand at the root of every error that this package raises on purpose."""
+
+    code: ClassVar[str] = "SH-ERR-000"
+    exit_code: ClassVar[int] = 4
+
+    @property
+    def message(self) -> str:
+        """The sentence for a person, without the code."""
+        return str(self.args[0]) if self.args else ""
+
+    @property
+    def hint(self) -> str:
+        """What to do or run next, or an empty string."""
+        return str(self.args[1]) if len(self.args) > 1 else ""
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class UsageError(SimharnessError):
+    """The caller asked for something that can't be done."""
+
+    code = "SH-USE-001"
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """A name is not known here."""
+
+    code = "SH-USE-002"
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+        """Build the error for `name`, with the near spellings of the names that are known."""
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        if near:
+            hint = "did you mean " + " or ".join(repr(n) for n in near) + "?"
+        elif len(names) <= 12:
+            hint = "known: " + (", ".join(names) or "none")
+        else:
+            hint = f"known: {', '.join(names[:8])} and {len(names) - 8} more"
+        return cls(f"no {kind} named {name!r}", hint)
+
+
+class RecordingError(SimharnessError):
+    """A recording can't be read or written."""
+
+    code = "SH-REC-001"
+    exit_code = 2
+
+
+class DamagedRecording(RecordingError):
+    """Bytes fail a check."""
+
+    code = "SH-REC-002"
+
+
+class TruncatedRecording(RecordingError):
+    """The recording ends early and a whole one is needed."""
+
+    code = "SH-REC-003"
+
+
+class VersionError(RecordingError):
+    """The recording needs another version of this package."""
+
+    code = "SH-VER-001"
+
+
+class Divergence(SimharnessError):
+    """A replay produced something other than what was recorded.
+
+    The extras after message and hint are the report's fields; see `simharness.episode.replay`.
+    """
+
+    code = "SH-DIV-000"
+    exit_code = 3
+
+
+class HarnessError(SimharnessError):
+    """The harness failed: there is no number to train on."""
+
+    code = "SH-HAR-001"
+    exit_code = 4
+
+
+class ProcessFailed(HarnessError):
+    """A simulated process raised."""
+
+    code = "SH-HAR-002"
+
+
+class Deadlock(HarnessError):
+    """Nobody can move, or a call outlived every bound."""
+
+    code = "SH-HAR-003"
+
+
+class ContractBreach(HarnessError):
+    """An observation broke the contract of its view."""
+
+    code = "SH-HAR-004"
+
+
+class HarnessUnhealthy(HarnessError):
+    """Too many episodes failed because of the harness."""
+
+    code = "SH-HAR-005"

@@ -1,0 +1,1 @@
+"""The kernel: simulated time, order and randomness."""

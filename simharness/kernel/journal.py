@@ -1,0 +1,166 @@
+"""The rows of the journal: what each kind means and which columns it has.
+
+A row is a tuple `(kind, t, *columns)`; `t` is the simulated instant in ticks. Names are interned: the journal writes a
+STR row when a name first appears and its number afterwards. In a recording `t` is the difference to the row before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from simharness.errors import DamagedRecording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+RawRow = tuple[Any, ...]
+"""`(kind, t, *columns)` with interned names; ints, str, None and flat lists only."""
+
+STR: Final = 0
+CALL: Final = 1
+RETURN: Final = 2
+READ: Final = 3
+LIST: Final = 4
+MISS: Final = 5
+FILL: Final = 6
+FENCED: Final = 7
+EXPIRE: Final = 8
+INVALIDATE: Final = 9
+DROP: Final = 10
+LOCKWAIT: Final = 11
+LOCK: Final = 12
+UNLOCK: Final = 13
+LOCKTIMEOUT: Final = 14
+COMMIT: Final = 15
+RANK: Final = 16
+FAULT: Final = 17
+BUSY: Final = 18
+RAISED: Final = 19
+GRADE: Final = 20
+ROLLBACK: Final = 21
+TIMEOUT: Final = 22
+BADCALL: Final = 23
+END: Final = 24
+
+COLUMNS: Final[dict[int, tuple[str, ...]]] = {
+    STR: ("number", "text"),
+    CALL: ("@owner", "n", "@tool"),
+    RETURN: ("@owner", "n", "@status"),
+    READ: ("@owner", "n", "@view", "key", "served", "true", "age", "@source", "bound"),
+    LIST: ("@owner", "n", "@view", "~query", "order", "rows", "@source", "bound", "wrong"),
+    MISS: ("@owner", "n", "@view", "~key"),
+    FILL: ("@view", "~key", "order"),
+    FENCED: ("@view", "~key", "order", "fence"),
+    EXPIRE: ("@view", "~key"),
+    INVALIDATE: ("@view", "~key", "order", "removed"),
+    DROP: ("@view", "~key", "order", "queued"),
+    LOCKWAIT: ("@owner", "n", "@lock", "@holder"),
+    LOCK: ("@owner", "n", "@lock"),
+    UNLOCK: ("@owner", "n", "@lock"),
+    LOCKTIMEOUT: ("@owner", "n", "@lock"),
+    COMMIT: ("@owner", "n", "order", "@table", "key", "before", "after", "delta"),
+    RANK: ("@process", "sequence", "rank"),
+    FAULT: ("@fault", "on"),
+    BUSY: ("@owner", "n", "@pool", "waiting"),
+    RAISED: ("@owner", "n", "@type"),
+    GRADE: ("@predicate", "holds", "@evidence"),
+    ROLLBACK: ("@owner", "n"),
+    TIMEOUT: ("@owner", "n", "@tool", "@answer"),
+    BADCALL: ("@owner", "n", "@tool", "@reason"),
+    END: ("@reason", "@outcome", "waited"),
+}
+"""Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name (as -1 - number). READ: served and true are versions (0 = never existed), age and
+bound are ticks, age 0 = fresh. LIST: rows is flat `[key, version, ...]`, wrong is flat
+`[key, served, true, age, ...]`. COMMIT: before and after are
+versions (after < 0: the row was deleted at version -after), delta is flat `[column, value, ...]`."""
+
+NAMES: Final[dict[int, str]] = {
+    value: name
+    for name, value in list(globals().items())
+    if isinstance(value, int) and name.isupper() and value in COLUMNS
+}
+"""Kind number to its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One decoded row."""
+
+    index: int
+    """Place in the episode, from 0."""
+    kind: str
+    t: int
+    values: dict[str, Any]
+    """Columns by name (without the `@`), interned names as text."""
+
+    def __str__(self) -> str:
+        inner = " ".join(f"{k}={v!r}" for k, v in self.values.items())
+        return f"#{self.index} {self.t / 1_000_000:.6f}s {self.kind} {inner}"
+
+
+class Decoder:
+    """Turns raw rows (with absolute instants) into `Row`s; keeps the names seen so far."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.count = 0
+
+    def decode(self, raw: Sequence[Any]) -> Row:
+        """Decode the next row. Raises DamagedRecording when it has no known shape."""
+        index = self.count
+        self.count += 1
+        kind = raw[0] if raw else None
+        columns = COLUMNS.get(kind) if isinstance(kind, int) else None
+        if columns is None or not isinstance(kind, int) or len(raw) != len(columns) + 2:
+            raise DamagedRecording(f"row {index} has no known shape: kind {kind!r}, {len(raw)} columns")
+        values: dict[str, Any] = {}
+        for column, value in zip(columns, raw[2:], strict=True):
+            if column[0] == "@":
+                if not isinstance(value, int) or not 0 <= value < len(self.names):
+                    raise DamagedRecording(f"row {index} names number {value!r} that no row introduced")
+                values[column[1:]] = self.names[value]
+            elif column[0] == "~":
+                if not isinstance(value, int) or -1 - value >= len(self.names):
+                    raise DamagedRecording(f"row {index} names number {value!r} that no row introduced")
+                values[column[1:]] = value if value >= 0 else self.names[-1 - value]
+            else:
+                values[column] = value
+        if kind == STR:
+            if raw[2] != len(self.names) or not isinstance(raw[3], str):
+                raise DamagedRecording(f"row {index} introduces name {raw[2]!r} out of turn")
+            self.names.append(raw[3])
+        return Row(index, NAMES[kind], raw[1], values)
+
+    def decode_all(self, rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
+        """Decode rows in order."""
+        for raw in rows:
+            yield self.decode(raw)
+
+
+def deltas(rows: Sequence[RawRow], start: int, last: int) -> tuple[list[RawRow], int]:
+    """Give `rows[start:]` with `t` relative to the row before (the first to `last`), and the last instant."""
+    out: list[RawRow] = []
+    append = out.append
+    for row in rows[start:] if start else rows:
+        t = row[1]
+        append((row[0], t - last, *row[2:]))
+        last = t
+    return out, last
+
+
+class Undelta:
+    """Turns the relative instants of a recording's rows into absolute ones."""
+
+    def __init__(self) -> None:
+        self.t = 0
+
+    def absolute(self, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Give the rows with absolute instants. Raises DamagedRecording for rows that aren't rows."""
+        out: list[tuple[Any, ...]] = []
+        for row in rows:
+            if len(row) < 2 or type(row[1]) is not int:
+                raise DamagedRecording(f"a row without an instant: {row!r:.80}")
+            self.t += row[1]
+            out.append((row[0], self.t, *row[2:]))
+        return out

@@ -1,0 +1,93 @@
+"""One call of one actor: the unit by which draws, waits and journal rows are addressed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simharness.kernel.draws import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simpy.events import Event
+
+    from simharness.kernel.world import World
+
+Span = tuple[int, int]
+"""An elastic wait: shortest and longest, in ticks; equal ends make it exact."""
+
+
+class Actor:
+    """Whoever acts: the agent, a background user, a worker. Remembers what it has read and written."""
+
+    __slots__ = ("audited", "cycle", "identity", "name", "number", "reads", "writes")
+
+    def __init__(self, world: World, name: str, identity: int, *, audited: bool = False) -> None:
+        self.name = name
+        self.number = world.intern(name)
+        """The interned name."""
+        self.identity = identity
+        """Whom it is signed in as: a row id of the product's table of people; 0 is nobody in particular."""
+        self.audited = audited
+        """True for the agent: what it observes is held against the contract."""
+        self.cycle = 0
+        """Operations begun so far, for actors that number their own."""
+        self.reads: dict[tuple[int, int], tuple[int, object]] = {}
+        """Last `(version, row)` served, by (table number, key)."""
+        self.writes: dict[tuple[int, int], int] = {}
+        """Last version written, by (table number, key)."""
+
+
+class Operation(Stream):
+    """One call: who, the how-manieth, since when, and on which pins."""
+
+    __slots__ = (
+        "access",
+        "actor",
+        "begin",
+        "begin_order",
+        "blocked_on",
+        "breaches",
+        "owner_number",
+        "pins",
+        "world",
+    )
+
+    def __init__(
+        self, world: World, actor: Actor, n: int, pins: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(world.draws, actor.name, n)
+        self.world = world
+        self.actor = actor
+        self.owner_number = actor.number
+        self.begin = world.ticks
+        """Instant of sending."""
+        self.begin_order = world.order
+        """Commits done before this call began."""
+        self.access = 0
+        """Accesses to parts so far: the `k` of their waits."""
+        self.pins = pins
+        """Waits fixed by the caller: name to ticks."""
+        self.blocked_on: object = None
+        """The lock that it waits for, or None."""
+        self.breaches = 0
+        """Reads served out of contract so far."""
+
+    @property
+    def name(self) -> str:
+        """Owner and number, as rows show them."""
+        return f"{self.owner}#{self.n}"
+
+    def latency(self, span: Span, label: str, k: int = 0) -> Event:
+        """Give the event that ends the elastic wait `label`; a wait of 0 is over at once."""
+        return self.world.pause(self.wait_ticks(span, label, k))
+
+    def wait_ticks(self, span: Span, label: str, k: int = 0) -> int:
+        """Decide the length of the elastic wait `label` in ticks: pinned, decided by name, or drawn."""
+        pins = self.pins
+        if pins is not None and label in pins:
+            return pins[label]
+        low, high = span
+        if low == high:
+            return low
+        return low + self.below(high - low + 1, label, k)

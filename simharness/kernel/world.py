@@ -1,0 +1,287 @@
+"""The world: SimPy's environment with integer time, named processes, addressed draws and a journal.
+
+SimPy itself is not forked. In SimPy 4.1 everything reaches the heap through `Environment.schedule`, so overriding that
+one method is enough to order events; the drive loop is our own because SimPy's `run` leaves its stop event queued after a
+failure and says nothing when nobody can move.
+"""
+# SimPy's events keep their state in underscored attributes, and a drive loop without method calls must read them.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import simpy
+from simpy.events import NORMAL, Event, EventPriority
+
+from simharness.errors import Deadlock, HarnessError, ProcessFailed, SimharnessError, UsageError
+from simharness.kernel import journal
+from simharness.kernel.draws import Draws
+from simharness.kernel.schedule import Fifo, Scheduler
+from simharness.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from simharness.kernel.journal import RawRow
+
+EVENTS_PER_INSTANT = 1_000_000
+"""Events at one instant after which the world is taken to spin."""
+
+
+class Wait(Event):
+    """An event of a lock, pool or mailbox that says what it stands for."""
+
+    def __init__(self, env: World, what: str) -> None:
+        super().__init__(env)
+        self.what = what
+
+
+class Process(simpy.Process):
+    """A supervised process with a stable name of its own."""
+
+    def __init__(self, world: World, generator: Generator[Event, Any, Any], name: str) -> None:
+        self._label = name
+        super().__init__(world, generator)
+
+    @property
+    def name(self) -> str:
+        """The name given to `World.spawn`."""
+        return self._label
+
+
+class World(simpy.Environment):
+    """One simulated universe: clock, schedule, random draws, commit order, journal.
+
+    Ticks are ints (microseconds since the start). Everything between two yields of a process is atomic.
+    """
+
+    def __init__(self, seed: int, *, scheduler: Scheduler | None = None, epoch: int = 0) -> None:
+        self._now: int = 0
+        super().__init__(0)
+        self.draws = Draws(seed)
+        self.epoch = epoch
+        """The instant of tick 0: microseconds since 1970-01-01T00:00:00Z."""
+        self.order = 0
+        """Commits so far: the total order of all changes of state."""
+        self.rows: list[RawRow] = []
+        """The journal, oldest first."""
+        self.emit: Callable[[RawRow], None] = self.rows.append
+        self.repair: frozenset[str] = frozenset()
+        """Mechanisms that tell the truth in this run, by name (`cache:deals.detail`)."""
+        self.alive: dict[str, Process] = {}
+        """Processes that haven't ended, by name, in the order of their start."""
+        self.reactions = 0
+        """Effects of actions that are still under way (a settling episode waits for them)."""
+        self._names: dict[str, int] = {}
+        self._serial = 0
+        self._done = Event(self)
+        self._done._ok = True
+        self._done._value = None
+        self._done.callbacks = None  # type: ignore[assignment]  # already processed: yielding it costs no event
+        self.scheduler: Scheduler = scheduler or Fifo()
+        self.ranked = not isinstance(self.scheduler, Fifo)
+        if self.ranked:
+            self._sequences: dict[str, int] = {}
+            self.schedule = self._schedule_ranked  # type: ignore[method-assign]
+
+    # --- time and order -------------------------------------------------------------------------------------------
+
+    @property
+    def ticks(self) -> int:
+        """The simulated time in ticks."""
+        return self._now
+
+    @property
+    def instant(self) -> int:
+        """The simulated time as an instant: microseconds since 1970-01-01T00:00:00Z."""
+        return self.epoch + self._now
+
+    def schedule(
+        self, event: Event, priority: EventPriority = NORMAL, delay: int | float = 0
+    ) -> None:
+        """Put an event on the heap, `delay` ticks from now. Raises UsageError unless the delay is an int >= 0."""
+        if type(delay) is not int or delay < 0:
+            raise bad_delay(delay)
+        self._serial = serial = self._serial + 1
+        heappush(self._queue, (self._now + delay, priority, serial, event))
+
+    def _schedule_ranked(
+        self, event: Event, priority: EventPriority = NORMAL, delay: int | float = 0
+    ) -> None:
+        if type(delay) is not int or delay < 0:
+            raise bad_delay(delay)
+        self._serial = serial = self._serial + 1
+        active = self._active_proc
+        owner = active.name if active is not None else ""
+        sequence = self._sequences.get(owner, 0)
+        self._sequences[owner] = sequence + 1
+        rank = self.scheduler.rank(owner, sequence)
+        if rank:
+            self.emit((journal.RANK, self._now, self.intern(owner), sequence, rank))
+        # One key: SimPy's heap entries have four places, and rank << 64 | serial keeps them so.
+        heappush(self._queue, (self._now + delay, priority, rank << 64 | serial, event))
+
+    def pause(self, ticks: int) -> Event:
+        """Give an event `ticks` from now; 0 is over already, and a process that yields it goes straight on."""
+        if ticks == 0:
+            return self._done
+        event = Event.__new__(Event)
+        event.env = self
+        event.callbacks = []
+        event._value = None
+        event._ok = True
+        self.schedule(event, NORMAL, ticks)
+        return event
+
+    def timer(self, ticks: int) -> Event:
+        """Give an exact timer (a TTL, lease or deadline), which no scheduling policy may stretch."""
+        return self.pause(ticks)
+
+    def point(self, label: str) -> Event:
+        """Mark a place where a real system could be preempted: others of this instant may run before it goes on."""
+        event = Wait(self, label)
+        event._ok = True
+        event._value = None
+        self.schedule(event, NORMAL, 0)
+        return event
+
+    def after(self, ticks: int, callback: Callable[[Event], None]) -> None:
+        """Call `callback` `ticks` from now (0: later in this instant)."""
+        event = Event.__new__(Event)
+        event.env = self
+        event.callbacks = [callback]
+        event._value = None
+        event._ok = True
+        self.schedule(event, NORMAL, ticks)
+
+    # --- processes ------------------------------------------------------------------------------------------------
+
+    def spawn(self, name: str, generator: Generator[Event, Any, Any]) -> Process:
+        """Start a supervised process. Raises HarnessError when a live process has that name."""
+        if name in self.alive:
+            generator.close()
+            raise HarnessError(f"process {name!r} is already running", "give each process a name of its own")
+        process = Process(self, generator, name)
+        self.alive[name] = process
+        process.callbacks.append(self._ended)
+        return process
+
+    def _ended(self, event: Event) -> None:
+        if isinstance(event, Process):
+            del self.alive[event.name]
+
+    def waiting(self) -> list[str]:
+        """Say of every live process what it waits for, in the order of their start."""
+        return [f"{name} waits for {describe(process)}" for name, process in self.alive.items()]
+
+    # --- the drive loop -------------------------------------------------------------------------------------------
+
+    def advance_to(self, ticks: int) -> None:
+        """Run everything up to and including instant `ticks`, and let the clock stand there."""
+        if type(ticks) is not int or ticks < self._now:
+            raise UsageError(f"can't advance to tick {ticks!r} from tick {self._now}", "time runs forward")
+        queue = self._queue
+        while queue and queue[0][0] <= ticks:
+            self._run_instant(queue)
+        self._now = ticks
+
+    def drive(self, until: Event, deadline: int) -> bool:
+        """Run until `until` has been processed; False when instant `deadline` would be passed before that.
+
+        Raises Deadlock when nothing is left to happen.
+        """
+        queue = self._queue
+        while until.callbacks is not None:
+            if not queue:
+                raise Deadlock(
+                    f"nobody can move at {format_duration(self._now)}: " + "; ".join(self.waiting()[:8]),
+                    "look for a lock that is never released or an event that nobody triggers",
+                )
+            if queue[0][0] > deadline:
+                self._now = deadline
+                return False
+            self._now, _, _, event = heappop(queue)  # type: ignore[assignment]
+            callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+            for callback in callbacks:
+                callback(event)
+            if not event._ok and not hasattr(event, "_defused"):
+                raise failure(self, event)
+        return True
+
+    def settle(self) -> None:
+        """Run what is left of this instant."""
+        queue = self._queue
+        if queue and queue[0][0] == self._now:
+            self._run_instant(queue)
+
+    def _run_instant(self, queue: list[Any]) -> None:
+        """Run all events of the instant on top of the heap, those that they add to it included."""
+        now = self._now = queue[0][0]
+        for _ in range(EVENTS_PER_INSTANT):
+            if not queue or queue[0][0] != now:
+                return
+            event = heappop(queue)[3]
+            callbacks, event.callbacks = event.callbacks, None
+            for callback in callbacks:
+                callback(event)
+            if not event._ok and not hasattr(event, "_defused"):
+                raise failure(self, event)
+        raise Deadlock(
+            f"the instant {format_duration(now)} has not ended after {EVENTS_PER_INSTANT} events: "
+            + "; ".join(self.waiting()[:8]),
+            "look for a loop that waits 0 ticks",
+        )
+
+    def next_ticks(self) -> int | None:
+        """Give the tick of the next event, or None when there is none."""
+        return self._queue[0][0] if self._queue else None  # type: ignore[return-value]  # ints by `schedule`
+
+    # --- names ----------------------------------------------------------------------------------------------------
+
+    def intern(self, name: str) -> int:
+        """Give the number of `name`, introducing it in the journal when it is new."""
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = len(self._names)
+            self.emit((journal.STR, self._now, number, name))
+        return number
+
+    @property
+    def names(self) -> list[str]:
+        """Interned names by number."""
+        return list(self._names)
+
+
+def bad_delay(delay: object) -> UsageError:
+    """Build the error for a delay that isn't a tick count."""
+    return UsageError(
+        f"delay {delay!r} is not a number of ticks",
+        "give an int >= 0 in microseconds (simharness.units has helpers)",
+    )
+
+
+def describe(process: Process) -> str:
+    """Say what a process waits for."""
+    target: Event | None = process.target
+    if isinstance(target, Wait):
+        return target.what
+    if isinstance(target, Process):
+        return f"the end of {target.name}"
+    return "nothing" if target is None else "a timer"
+
+
+def failure(world: World, event: Event) -> BaseException:
+    """Build what to raise for an event that failed with nobody to handle it."""
+    cause = event._value
+    if not isinstance(cause, Exception):
+        return cause  # KeyboardInterrupt and SystemExit, which SimPy catches like any failure
+    if isinstance(cause, SimharnessError):
+        return cause
+    name = event.name if isinstance(event, Process) else type(event).__name__
+    error = ProcessFailed(
+        f"process {name!r} raised {type(cause).__name__}: {cause} (simulated time {format_duration(world.ticks)})"
+    )
+    error.__cause__ = cause
+    return error

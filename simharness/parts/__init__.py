@@ -1,0 +1,1 @@
+"""Reusable mechanisms: tables, transactions, locks, caches, workers, users."""

@@ -1,0 +1,196 @@
+"""A cache in front of a view: entries with a TTL, fills that may come late, invalidations that may be slow or lost.
+
+One rule, here and in the auditor: an entry whose age equals its TTL has expired.
+
+What can go wrong is all in the knobs: invalidations that are never sent, sent before the commit, delayed by a slow
+worker or dropped from a full queue; fills that land after an invalidation because nothing fences them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from simharness.kernel import journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from simpy.events import Event
+
+    from simharness.kernel.world import World
+    from simharness.parts.table import Change, Table
+
+ROW = "row"
+QUERY = "query"
+
+
+class Entry:
+    """One cached answer."""
+
+    __slots__ = ("at", "matches", "order", "ttl", "value")
+
+    def __init__(self, value: Any, order: int, at: int, ttl: int, matches: Callable[[Any], bool] | None) -> None:
+        self.value = value
+        """A row or None; for a query, a tuple of rows."""
+        self.order = order
+        """The commit order as of which the answer was true."""
+        self.at = at
+        """Tick from which its age counts."""
+        self.ttl = ttl
+        self.matches = matches
+        """The predicate of a query."""
+
+
+class Cache:
+    """The cached answers of one view of one table; `scope` says whether they are rows or queries."""
+
+    __slots__ = (
+        "_busy_until",
+        "_fences",
+        "_queue",
+        "_statement",
+        "entries",
+        "expire",
+        "fence",
+        "granularity",
+        "invalidate",
+        "invalidate_delay",
+        "invalidate_queue",
+        "invalidate_rate",
+        "name",
+        "negative_ttl",
+        "number",
+        "on_queue",
+        "scope",
+        "table",
+        "ttl",
+        "world",
+    )
+
+    def __init__(self, world: World, table: Table[Any], name: str, scope: str) -> None:
+        self.world = world
+        self.table = table
+        self.name = name
+        self.number = world.intern(name)
+        self.scope = scope
+        self.entries: dict[Hashable, Entry] = {}
+        self.ttl = 0
+        self.negative_ttl = 0
+        self.expire = "after_write"
+        self.invalidate = "on_commit"
+        self.invalidate_delay = 0
+        self.invalidate_queue = 0
+        """Length at which further invalidations are dropped; 0 for no bound."""
+        self.invalidate_rate = 0
+        """Ticks that the worker takes for one invalidation; 0 for none."""
+        self.fence = True
+        self.granularity = 1
+        self.on_queue: Callable[[int], None] | None = None
+        """Told the length of the invalidation queue when it grows (triggers of faults listen)."""
+        self._fences: dict[Hashable, int] = {}
+        self._queue: deque[Change] = deque()
+        self._busy_until = 0
+        table.listeners.append(self._on_commit)
+        table.statement_listeners.append(self._on_statement)
+
+    # --- reading and filling --------------------------------------------------------------------------------------
+
+    def lookup(self, key: Hashable) -> Entry | None:
+        """Give the live entry of a key; drops it when it has expired."""
+        entry = self.entries.get(key)
+        if entry is None:
+            return None
+        world = self.world
+        now = world.ticks
+        unit = self.granularity
+        age = now - entry.at if unit == 1 else now // unit * unit - entry.at // unit * unit
+        if age >= entry.ttl:
+            del self.entries[key]
+            world.emit((journal.EXPIRE, now, self.number, self._shown(key)))
+            return None
+        if self.expire == "after_access":
+            entry.at = now
+        return entry
+
+    def fill(
+        self, key: Hashable, value: Any, order: int, wait: int, matches: Callable[[Any], bool] | None = None
+    ) -> None:
+        """Store an answer that was true as of `order`, `wait` ticks from now; nobody waits for it."""
+        if wait == 0:
+            self._put(key, value, order, matches)
+        else:
+            self.world.after(wait, lambda _: self._put(key, value, order, matches))
+
+    def _put(self, key: Hashable, value: Any, order: int, matches: Callable[[Any], bool] | None) -> None:
+        ttl = self.negative_ttl if value is None else self.ttl
+        if ttl <= 0:
+            return
+        world = self.world
+        if self.fence:
+            fence = self._fences.get(key if self.scope == ROW else QUERY, 0)
+            if order < fence:
+                world.emit((journal.FENCED, world.ticks, self.number, self._shown(key), order, fence))
+                return
+        self.entries[key] = Entry(value, order, world.ticks, ttl, matches)
+        world.emit((journal.FILL, world.ticks, self.number, self._shown(key), order))
+
+    # --- invalidation ---------------------------------------------------------------------------------------------
+
+    def _on_commit(self, change: Change) -> None:
+        mode = self.invalidate
+        if mode == "never" or mode == "on_statement" or not (self.ttl or self.negative_ttl):
+            return
+        if mode == "on_commit" and not self.invalidate_delay and not self.invalidate_rate:
+            self._apply(change.key, change.old, change.new, change.order)
+            return
+        world = self.world
+        waiting = len(self._queue)
+        if self.invalidate_queue and waiting >= self.invalidate_queue:
+            world.emit((journal.DROP, world.ticks, self.number, change.key, change.order, waiting))
+            return
+        self._queue.append(change)
+        if self.on_queue is not None:
+            self.on_queue(waiting + 1)
+        # One worker: an item is ready after its delay and after the items before it.
+        ready = max(world.ticks + self.invalidate_delay, self._busy_until) + self.invalidate_rate
+        if self.invalidate_rate:
+            self._busy_until = ready
+        world.after(ready - world.ticks, self._work)
+
+    def _work(self, _: Event) -> None:
+        change = self._queue.popleft()
+        self._apply(change.key, change.old, change.new, change.order)
+
+    def _on_statement(self, key: int, old: Any, new: Any) -> None:
+        if self.invalidate == "on_statement" and (self.ttl or self.negative_ttl):
+            self._apply(key, old, new, self.world.order)
+
+    def _apply(self, key: int, old: Any, new: Any, order: int) -> None:
+        """Remove every answer that holds the row or whose predicate its old or new version meets."""
+        world = self.world
+        if self.scope == ROW:
+            removed = 1 if self.entries.pop(key, None) is not None else 0
+            fences_key: Hashable = key
+        else:
+            hit = [k for k, e in self.entries.items() if holds(e, key, old, new)]
+            for k in hit:
+                del self.entries[k]
+            removed = len(hit)
+            fences_key = QUERY
+        if order > self._fences.get(fences_key, 0):
+            self._fences[fences_key] = order
+        world.emit((journal.INVALIDATE, world.ticks, self.number, key, order, removed))
+
+    def _shown(self, key: Hashable) -> int:
+        return key if isinstance(key, int) else -1 - self.world.intern(str(key))
+
+
+def holds(entry: Entry, key: int, old: Any, new: Any) -> bool:
+    """Tell whether a cached query answer is concerned by a change of row `key`."""
+    if any(row.id == key for row in entry.value):
+        return True
+    matches = entry.matches
+    if matches is None:
+        return True
+    return (old is not None and matches(old)) or (new is not None and matches(new))

@@ -1,0 +1,131 @@
+"""Immutable rows, and what is known of a row type once and for all: its columns, their kinds, its bytes."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from simharness.errors import UsageError
+from simharness.kernel.calendar import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+INSTANT = "instant"
+Instant = Annotated[int, INSTANT]
+"""An int of microseconds since 1970-01-01T00:00:00Z; shown as ISO 8601 UTC text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of a table. Product rows subclass this with `@dataclass(frozen=True, slots=True, kw_only=True)`."""
+
+    id: int
+    version: int = 1
+    """1 at birth, one more at each commit that changes the row."""
+    created_at: Instant = 0
+    updated_at: Instant = 0
+
+
+R = TypeVar("R", bound=Row)
+
+SYSTEM_COLUMNS = ("id", "version", "created_at", "updated_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a row type."""
+
+    name: str
+    kind: type
+    """int, str, bool or tuple."""
+    nullable: bool
+    choices: tuple[str, ...]
+    """Allowed texts; empty for any."""
+    instant: bool
+
+    def accepts(self, value: object) -> bool:
+        """Tell whether a value may stand in this column (exact types: no bool for int, no float)."""
+        if value is None:
+            return self.nullable
+        if type(value) is not self.kind:
+            return False
+        return not self.choices or value in self.choices
+
+
+def column_of(name: str, hint: object, owner: str) -> Column:
+    """Read a column from its type hint. Raises UsageError for a hint that rows can't have."""
+    instant = False
+    nullable = False
+    choices: tuple[str, ...] = ()
+    if get_origin(hint) is Annotated:
+        instant = INSTANT in get_args(hint)[1:]
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, types.UnionType):
+        rest = [a for a in get_args(hint) if a is not type(None)]
+        nullable = len(rest) < len(get_args(hint))
+        hint = rest[0] if len(rest) == 1 else hint
+        if get_origin(hint) is Annotated:
+            instant = INSTANT in get_args(hint)[1:]
+            hint = get_args(hint)[0]
+    if get_origin(hint) is Literal:
+        choices = get_args(hint)
+        hint = type(choices[0])
+    if get_origin(hint) is tuple:
+        hint = tuple
+    if hint not in (int, str, bool, tuple) or not isinstance(hint, type):
+        raise UsageError(
+            f"column {owner}.{name} has type {hint!r}", "use int, str, bool, Literal texts, Instant, a tuple, or | None"
+        )
+    return Column(name, hint, nullable, choices, instant)
+
+
+class RowType(Generic[R]):
+    """What is known of a row class: columns, a fast way to its values and to its JSON form."""
+
+    __slots__ = ("_instants", "by_name", "cls", "columns", "index", "names", "values")
+
+    def __init__(self, cls: type[R]) -> None:
+        hints = get_type_hints(cls, include_extras=True)
+        self.cls = cls
+        self.columns = tuple(column_of(f.name, hints[f.name], cls.__name__) for f in fields(cls))
+        self.names = tuple(c.name for c in self.columns)
+        self.by_name: dict[str, Column] = {c.name: c for c in self.columns}
+        self.index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        self.values: Callable[[R], tuple[Any, ...]] = attrgetter(*self.names)
+        self._instants = tuple(c.name for c in self.columns if c.instant)
+
+    def build(self, values: Mapping[str, object], table: str) -> R:
+        """Make a row. Raises UsageError for an unknown column or a value of another type than the column's."""
+        for name, value in values.items():
+            self.check(name, value, table)
+        return self.cls(**values)  # type: ignore[arg-type]  # checked just above
+
+    def check(self, name: str, value: object, table: str) -> None:
+        """Raise UsageError unless `value` may stand in column `name`."""
+        column = self.by_name.get(name)
+        if column is None:
+            near = UsageError(f"table {table} has no column {name!r}", "columns: " + ", ".join(self.names))
+            raise near
+        if not column.accepts(value):
+            expected = " | ".join(map(repr, column.choices)) or column.kind.__name__
+            raise UsageError(
+                f"column {table}.{name} can't hold {value!r} of type {type(value).__name__}",
+                f"give {expected}{' or None' if column.nullable else ''}",
+            )
+
+    def evolve(self, row: R, changes: Mapping[str, object]) -> R:
+        """Give the row with some columns changed; the changes have been checked."""
+        values = dict(zip(self.names, self.values(row), strict=True))
+        values.update(changes)
+        return self.cls(**values)
+
+    def json(self, row: R) -> dict[str, Any]:
+        """Give the row as the agent sees it: columns by name, instants as text."""
+        out: dict[str, Any] = dict(zip(self.names, self.values(row), strict=True))
+        for name in self._instants:
+            if out[name] is not None:
+                out[name] = format_instant(out[name])
+        return out

@@ -1,0 +1,54 @@
+"""Background users: one process each, as many as the load says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from simharness.kernel.draws import Stream
+from simharness.kernel.operation import Actor
+from simharness.parts.refusal import Refused
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from simharness.kernel.world import World
+
+Habit = Callable[[Actor, Stream], Generator["Event", Any, None]]
+"""What a user does in one cycle; its draws are addressed by user and cycle."""
+
+
+class Population:
+    """Users with one habit each, who think, act and think again for ever."""
+
+    def __init__(self, world: World, *, think_mean: int, prefix: str = "user") -> None:
+        self.world = world
+        self.think_mean = think_mean
+        """Mean think time in ticks (exponential)."""
+        self.prefix = prefix
+        self.size = 0
+
+    def grow(self, number: int, identity: Callable[[int], int], habit: Habit) -> None:
+        """Add `number` users; `identity` gives the row id that user k is signed in as."""
+        for _ in range(number):
+            self.size += 1
+            name = f"{self.prefix}/{self.size}"
+            actor = Actor(self.world, name, identity(self.size))
+            self.world.spawn(name, self._live(actor, habit))
+
+    def _live(self, actor: Actor, habit: Habit) -> Generator[Event, Any, None]:
+        world = self.world
+        cycle = 0
+        while True:
+            stream = Stream(world.draws, f"{actor.name}/habit", cycle)
+            yield world.pause(1 + stream.exponential(self.think_mean, "think"))
+            cycle += 1
+            try:
+                yield from habit(actor, stream)
+            except Refused:
+                continue  # users shrug at refusals and come back later
+
+
+def scaled(base: int, load: int) -> int:
+    """Give how many users a load (in thousandths) means for a team of `base`, at least one unless the load is 0."""
+    return 0 if load == 0 else max(1, base * load // 1000)

@@ -1,0 +1,34 @@
+"""Goals: what the final hidden truth must be for the job to count as done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MILLION = 1_000_000
+"""A reward of 1.0, in the millionths that recordings hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the agent ended an episode."""
+
+    message: str = ""
+    outcome: str = ""
+    """done, refused, handed_over or impossible; empty when it just stopped or ran out of budget."""
+    refs: tuple[str, ...] = ()
+    """Rows that the outcome rests on, as `table:id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One predicate of a goal, judged."""
+
+    name: str
+    holds: bool
+    evidence: str
+    """What was found, with its rows: one short sentence."""
+
+
+def score(criteria: tuple[Criterion, ...]) -> int:
+    """Give the goal's score in millionths: all or nothing."""
+    return MILLION if criteria and all(c.holds for c in criteria) else 0

@@ -1,0 +1,165 @@
+"""Knobs: the named settings of a product, each registered by the part that reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simharness.errors import UnknownName, UsageError
+from simharness.kernel.operation import Span
+from simharness.units import parse_duration
+
+Parser = Callable[[object], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One setting: its key, how its value is read, its default, what it does."""
+
+    key: str
+    parse: Parser
+    default: object
+    """In the form that a config file gives it."""
+    doc: str
+    forms: str
+    """The accepted forms, for messages and listings."""
+
+    def read(self, value: object) -> Any:
+        """Parse a configured value. Raises UsageError naming the knob, the value and the accepted forms."""
+        try:
+            return self.parse(value)
+        except UsageError as error:
+            raise UsageError(f"knob {self.key}: {error.message}", f"give {self.forms}") from None
+
+
+def duration(key: str, default: str, doc: str) -> Knob:
+    """Make a knob that holds a length of time in ticks."""
+    return Knob(key, _duration, default, doc, "a duration such as '300s', '5min' or '0s'")
+
+
+def choice(key: str, options: tuple[str, ...], doc: str) -> Knob:
+    """Make a knob that holds one of some words; the first is the default."""
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or value not in options:
+            raise UsageError(f"got {value!r}")
+        return value
+
+    return Knob(key, parse, options[0], doc, "one of " + ", ".join(options))
+
+
+def flag(key: str, default: bool, doc: str) -> Knob:
+    """Make a knob that is on or off."""
+
+    def parse(value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        if value in ("true", "false"):
+            return value == "true"
+        raise UsageError(f"got {value!r}")
+
+    return Knob(key, parse, default, doc, "true or false")
+
+
+def count(key: str, default: int | str, doc: str, *, low: int = 0) -> Knob:
+    """Make a knob that holds a whole number; "none" stands for 0, no bound."""
+
+    def parse(value: object) -> int:
+        if value == "none":
+            return 0
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value)
+        if type(value) is not int or value < low:
+            raise UsageError(f"got {value!r}")
+        return value
+
+    return Knob(key, parse, default, doc, f"a whole number from {low} on, or 'none'")
+
+
+def span(key: str, default: object, doc: str) -> Knob:
+    """Make a knob that holds an elastic wait: one duration, or the shortest and the longest."""
+    return Knob(key, parse_span, default, doc, "a duration, or ['shortest', 'longest']")
+
+
+def rate(key: str, default: str, doc: str) -> Knob:
+    """Make a knob that holds a rate, read as ticks per item; "none" is 0, no limit."""
+    return Knob(key, parse_rate, default, doc, "'none', or a rate such as '5/s' or '12/min'")
+
+
+def words(key: str, options: tuple[str, ...], doc: str) -> Knob:
+    """Make a knob that holds a list of some words; none by default."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple) or not all(v in options for v in value):
+            raise UsageError(f"got {value!r}")
+        return tuple(sorted(value))
+
+    return Knob(key, parse, [], doc, "a list of " + ", ".join(options))
+
+
+def _duration(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise UsageError(f"got {value!r}")
+    return parse_duration(value)
+
+
+def parse_span(value: object) -> Span:
+    """Read an elastic wait. Raises UsageError when it is unreadable or ends before it begins."""
+    if isinstance(value, list | tuple):
+        if len(value) != 2:
+            raise UsageError(f"got {value!r}")
+        low, high = _duration(value[0]), _duration(value[1])
+        if low > high:
+            raise UsageError(f"got {value!r}, whose shortest is longer than its longest")
+        return low, high
+    exact = _duration(value)
+    return exact, exact
+
+
+def parse_rate(value: object) -> int:
+    """Read a rate as ticks per item. Raises UsageError when it is unreadable."""
+    if value == "none":
+        return 0
+    found = re.fullmatch(r"(\d{1,9})/(s|min|h)", value) if isinstance(value, str) else None
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"got {value!r}")
+    per = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}[found[2]]
+    return max(1, per // int(found[1]))
+
+
+class Settings:
+    """The values of all knobs in one world, and the parts that hold copies of them."""
+
+    __slots__ = ("_bound", "knobs", "values")
+
+    def __init__(self, knobs: Mapping[str, Knob], raw: Mapping[str, Any]) -> None:
+        self.knobs = knobs
+        self.values: dict[str, Any] = dict(raw)
+        """Parsed values by key."""
+        self._bound: dict[str, list[tuple[object, str]]] = {}
+
+    def bind(self, key: str, part: object, attribute: str) -> None:
+        """Give `part.attribute` the value of a knob, now and whenever a fault patches it."""
+        setattr(part, attribute, self.values[key])
+        self._bound.setdefault(key, []).append((part, attribute))
+
+    def patch(self, values: Mapping[str, Any]) -> None:
+        """Change parsed values in a running world."""
+        for key, value in values.items():
+            self.values[key] = value
+            for part, attribute in self._bound.get(key, ()):
+                setattr(part, attribute, value)
+
+
+def read_config(knobs: Mapping[str, Knob], config: Mapping[str, object], where: str) -> dict[str, Any]:
+    """Parse a mapping of knob keys to configured values. Raises UnknownName for a key that isn't registered."""
+    out: dict[str, Any] = {}
+    for key, value in config.items():
+        knob = knobs.get(key)
+        if knob is None:
+            error = UnknownName.among("knob", key, knobs)
+            raise UnknownName(f"{error.message} in {where}", error.hint)
+        out[key] = knob.read(value)
+    return out

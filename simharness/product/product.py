@@ -1,0 +1,249 @@
+"""A product: stores, tools, knobs, faults and scenarios, declared in one class; an instance lives in one world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from simharness.errors import HarnessError, UnknownName, UsageError
+from simharness.kernel import journal
+from simharness.kernel.operation import Actor, Operation
+from simharness.parts.refusal import Refused
+from simharness.parts.table import Template
+from simharness.parts.workers import WorkerPool
+from simharness.product import knobs
+from simharness.product.fault import Fault, parse_fault
+from simharness.product.goal import Ending
+from simharness.product.knobs import Knob, Settings
+from simharness.product.store import Shared, Store, StoreSpec
+from simharness.product.tool import Answer, Bounds, ToolSpec, local_tool, tool_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from simpy.events import Event
+
+    from simharness.kernel.world import World
+    from simharness.parts.cache import Cache
+    from simharness.product.scenario import Scenario
+
+COMMON_KNOBS = (
+    knobs.span("api.latency", "0s", "wait between sending a call and its check"),
+    knobs.span("db.latency", "0s", "wait of a read or write at the primary"),
+    knobs.span("put.latency", "0s", "wait until an answer lands in a cache; nobody waits for it"),
+    knobs.count("api.workers", 8, "calls that are served at a time", low=1),
+    knobs.duration("api.timeout", "30s", "time after which the agent's call is answered without its outcome"),
+    knobs.choice(
+        "api.on_timeout",
+        ("unknown_outcome", "error", "default"),
+        "that answer: the honest one, `unavailable` although the outcome is open, or an empty success (a defect)",
+    ),
+)
+
+
+class Product:
+    """Base class of all mock products.
+
+    Subclasses declare stores as class attributes with `store(...)`, tools as generator methods marked `@tool`, and the
+    tables below. See docs/design.md for a complete small product.
+    """
+
+    name: ClassVar[str] = ""
+    semantics: ClassVar[int] = 1
+    """Raised whenever a change alters what a seed means."""
+    profiles: ClassVar[Mapping[str, Mapping[str, object]]] = {"bare": {}}
+    """Named sets of knob values."""
+    faults: ClassVar[tuple[Fault, ...]] = ()
+    own_knobs: ClassVar[tuple[Knob, ...]] = ()
+    scenarios: ClassVar[tuple[Scenario[Any], ...]] = ()
+    reward_modes: ClassVar[Mapping[str, Callable[[Any, Ending], int]]] = {}
+    """Ways to pay other than by the goal: name to a function that gives millionths."""
+
+    _specs: ClassVar[dict[str, StoreSpec[Any]]] = {}
+    tools: ClassVar[dict[str, ToolSpec]] = {}
+    """All tools by name; made from the class."""
+    knobs: ClassVar[dict[str, Knob]] = {}
+    """All knobs by key; made from the class."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        specs = dict(cls._specs)
+        for attribute, value in list(vars(cls).items()):
+            if isinstance(value, StoreSpec):
+                value.name = attribute
+                specs[attribute] = value
+        cls._specs = specs
+        cls.tools = {
+            name: tool_spec(getattr(cls, name))
+            for name in sorted(dir(cls))
+            if "__tool__" in getattr(getattr(cls, name, None), "__dict__", {})
+        }
+        modes = ("goal", *sorted(cls.reward_modes))
+        every = [
+            *COMMON_KNOBS,
+            knobs.choice("reward.mode", modes, "what the harness pays for; anything but goal is a defect"),
+            *(knob for spec in specs.values() for knob in spec.knobs()),
+            *cls.own_knobs,
+        ]
+        cls.knobs = {knob.key: knob for knob in every}
+
+    def __init__(
+        self,
+        world: World,
+        templates: Mapping[str, Template[Any]],
+        settings: Settings,
+        load: int,
+    ) -> None:
+        self.world = world
+        self.settings = settings
+        self.load = load
+        """Thousandths of the load that a single team makes."""
+        self.shared = Shared()
+        self.pool = WorkerPool(world, "api")
+        self.api_latency = (0, 0)
+        self.ending: Ending | None = None
+        """How the agent ended the episode, once it has."""
+        self.stores: dict[str, Store[Any]] = {}
+        settings.bind("api.latency", self, "api_latency")
+        settings.bind("api.workers", self.pool, "capacity")
+        settings.bind("db.latency", self.shared.waits, "db")
+        settings.bind("put.latency", self.shared.waits, "put")
+        for attribute, spec in self._specs.items():
+            store: Store[Any] = Store(spec, world, templates[attribute], settings, self.shared)
+            self.stores[attribute] = store
+            setattr(self, attribute, store)
+
+    # --- for products to override ---------------------------------------------------------------------------------
+
+    def authorize(self, op: Operation) -> Generator[Event, Any, None]:
+        """Check that the caller may call at all; raises Refused. By default everybody may."""
+        return
+        yield  # a generator, like its overrides
+
+    def invariants(self) -> list[str]:
+        """Name the declared invariants that the committed state breaks, each with its rows."""
+        return []
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Generator[Event, Any, Any]:
+        """Serve one call of any actor, its arguments checked. Raises Refused for an honest refusal."""
+        world = self.world
+        emit = world.emit
+        emit((journal.CALL, world.ticks, op.owner_number, op.n, world.intern(tool.name)))
+        status = "ok"
+        holding = False
+        try:
+            if not tool.local:
+                yield op.latency(self.api_latency, "api")
+                pool = self.pool
+                if pool.busy < pool.capacity:
+                    pool.busy += 1
+                else:
+                    yield from pool.acquire(op)
+                holding = True
+                yield from self.authorize(op)
+            return (yield from tool.function(self, op, **arguments))
+        except Refused as refusal:
+            status = refusal.code
+            raise
+        except GeneratorExit:
+            raise
+        except Exception as error:
+            status = "raised"
+            emit((journal.RAISED, world.ticks, op.owner_number, op.n, world.intern(type(error).__name__)))
+            raise
+        finally:
+            if holding:
+                self.pool.release()
+            emit((journal.RETURN, world.ticks, op.owner_number, op.n, world.intern(status)))
+
+    def request(self, actor: Actor, tool: str, **arguments: Any) -> Generator[Event, Any, Any]:
+        """Make the next call of a background actor. Raises Refused like `call`."""
+        actor.cycle = n = actor.cycle + 1
+        spec = self.tools.get(tool)
+        if spec is None:
+            raise HarnessError(f"actor {actor.name!r} calls tool {tool!r}, which {self.name} doesn't have")
+        return (yield from self.call(Operation(self.world, actor, n), spec, arguments))
+
+    # --- what faults and audits need ------------------------------------------------------------------------------
+
+    @classmethod
+    def specs(cls) -> Mapping[str, StoreSpec[Any]]:
+        """The declared stores by name."""
+        return cls._specs
+
+    def caches(self) -> dict[str, Cache]:
+        """All caches by the name of their view."""
+        return {view.name: view.cache for store in self.stores.values() for view in store.views()}
+
+    def digests(self) -> dict[str, str]:
+        """Digest of each table's committed rows, by table."""
+        return {name: store.table.digest() for name, store in self.stores.items()}
+
+    # --- tools of every product -----------------------------------------------------------------------------------
+
+    @local_tool
+    def wait(self, op: Operation, seconds: Annotated[int, Bounds(1, 86_400)]) -> Answer[dict[str, Any]]:
+        """Let simulated time pass before the next call."""
+        yield self.world.timer(seconds * 1_000_000)
+        return {"waited": seconds}
+
+    @local_tool
+    def say(self, op: Operation, text: str) -> Answer[dict[str, Any]]:
+        """Send a message to the person who asked for help."""
+        return {"said": True}
+        yield
+
+    @local_tool
+    def finish(
+        self,
+        op: Operation,
+        message: str,
+        outcome: Literal["done", "refused", "handed_over", "impossible"] = "done",
+        refs: list[str] | None = None,
+    ) -> Answer[dict[str, Any]]:
+        """End the episode. refs names the rows that the outcome rests on, as table:id."""
+        for ref in refs or ():
+            table, _, key = ref.partition(":")
+            if table not in self.stores or not key:
+                raise Refused("invalid_arguments", f"ref {ascii(ref)} is not of the form table:id")
+        self.ending = Ending(message=message, outcome=outcome, refs=tuple(refs or ()))
+        return {"finished": True}
+        yield
+
+
+def resolve_settings(
+    product: type[Product], profile: str, config: Mapping[str, object]
+) -> Settings:
+    """Give the knob values of a world: defaults, then the profile, then the config.
+
+    Raises UnknownName for a profile or key that isn't known, UsageError for a value that can't be read.
+    """
+    chosen = product.profiles.get(profile)
+    if chosen is None:
+        raise UnknownName.among(f"profile of {product.name}", profile, product.profiles)
+    key = (product, profile)
+    base = _BASES.get(key)
+    if base is None:
+        values = {k: knob.read(knob.default) for k, knob in product.knobs.items()}
+        values.update(knobs.read_config(product.knobs, chosen, f"profile {profile!r}"))
+        base = _BASES[key] = values
+    if config:
+        base = {**base, **knobs.read_config(product.knobs, config, "the config")}
+    return Settings(product.knobs, base)
+
+
+_BASES: dict[tuple[type[Product], str], dict[str, Any]] = {}
+
+
+def find_fault(product: type[Product], text: str) -> Fault:
+    """Find a fault of a product by its id, with its trigger. Raises UnknownName."""
+    return parse_fault(text, {fault.id: fault for fault in product.faults})
+
+
+def require_tables(product: type[Product], rows: Mapping[str, object]) -> None:
+    """Raise UsageError when start rows name a table that the product doesn't have."""
+    for name in rows:
+        if name not in product.specs():
+            error = UnknownName.among("table", name, product.specs())
+            raise UsageError(error.message, error.hint)

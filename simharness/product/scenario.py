@@ -1,0 +1,130 @@
+"""A scenario: a task family of a product. A seed draws the instance; the instance decides start, people and prompt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from simharness.errors import UnknownName, UsageError
+from simharness.kernel.calendar import instant
+from simharness.units import HOUR, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simharness.kernel.draws import Stream
+    from simharness.parts.row import Row
+    from simharness.product.goal import Criterion, Ending
+    from simharness.product.policy import Policy
+    from simharness.product.product import Product
+
+P = TypeVar("P", bound="Product")
+T = TypeVar("T")
+
+Value = int | str | bool
+Instance = dict[str, Value]
+"""What a seed drew, by name; every value can be pinned."""
+
+
+class Drawing:
+    """Draws the values of an instance by name; pinned values are taken as they are."""
+
+    __slots__ = ("_pins", "_stream", "_unused", "values")
+
+    def __init__(self, stream: Stream, pins: Mapping[str, Value]) -> None:
+        self._stream = stream
+        self._pins = pins
+        self._unused = dict(pins)
+        self.values: Instance = {}
+
+    def below(self, name: str, bound: int) -> int:
+        """Draw `0 .. bound - 1` under a name."""
+        return self.between(name, 0, bound - 1)
+
+    def between(self, name: str, low: int, high: int) -> int:
+        """Draw `low .. high` under a name. Raises UsageError for a pin outside that range."""
+        pinned = self._pin(name)
+        if pinned is None:
+            value = self._stream.between(low, high, f"instance/{name}")
+        elif type(pinned) is int and low <= pinned <= high:
+            value = pinned
+        else:
+            raise UsageError(f"instance.{name} = {pinned!r} is out of range", f"give {low} to {high}")
+        self.values[name] = value
+        return value
+
+    def pick(self, name: str, options: Sequence[str], weights: Sequence[int] | None = None) -> str:
+        """Draw one of some words under a name. Raises UsageError for a pin that isn't one of them."""
+        pinned = self._pin(name)
+        if pinned is None:
+            purpose = f"instance/{name}"
+            index = (
+                self._stream.below(len(options), purpose)
+                if weights is None
+                else self._stream.weighted(weights, purpose)
+            )
+            value = options[index]
+        elif pinned in options and isinstance(pinned, str):
+            value = pinned
+        else:
+            raise UsageError(f"instance.{name} = {pinned!r} is not possible", "give " + ", ".join(options))
+        self.values[name] = value
+        return value
+
+    def finish(self) -> Instance:
+        """Give the instance. Raises UnknownName for a pin that nothing asked for."""
+        for name in self._unused:
+            raise UnknownName.among("instance value", name, self.values)
+        return self.values
+
+    def _pin(self, name: str) -> Value | None:
+        self._unused.pop(name, None)
+        return self._pins.get(name)
+
+
+class Scenario(Generic[P]):
+    """Base class of task families; one object serves all episodes and keeps no state of any."""
+
+    id: ClassVar[str] = ""
+    """`product/slug`."""
+    doc: ClassVar[str] = ""
+    """What full reward means, in a sentence; the code of `goal` is the same sentence."""
+    profile: ClassVar[str] = "production"
+    epoch: ClassVar[int] = instant(2026, 3, 2, 9)
+    """The instant of tick 0."""
+    steps_max: ClassVar[int] = 60
+    ticks_max: ClassVar[int] = 2 * HOUR
+    settle_max: ClassVar[int] = 600 * SECOND
+    """Longest time for which effects under way are waited for before grading."""
+    pass_mark: ClassVar[int] = 1_000_000
+    """Reward in millionths from which an episode passes."""
+    agent: ClassVar[str] = "agent"
+    """Owner of the agent's operations."""
+    policies: ClassVar[Mapping[str, Policy]] = {}
+    """Scripted policies of this scenario; `expert` is the reference."""
+
+    def base_rows(self) -> Mapping[str, Sequence[Row]]:
+        """Give the rows that all instances start from, by table."""
+        raise NotImplementedError
+
+    def draw(self, drawing: Drawing) -> None:
+        """Draw the instance."""
+        raise NotImplementedError
+
+    def start(self, product: P, instance: Instance) -> int:
+        """Put the instance's own rows into place; gives the row id that the agent is signed in as."""
+        raise NotImplementedError
+
+    def people(self, product: P, instance: Instance) -> None:
+        """Start the background users and whatever else acts."""
+
+    def prompt(self, instance: Instance) -> str:
+        """Tell the agent its task."""
+        raise NotImplementedError
+
+    def brief(self, instance: Instance) -> dict[str, Any]:
+        """Give the facts of the prompt as data, for scripted policies; nothing that the prompt doesn't say."""
+        raise NotImplementedError
+
+    def goal(self, product: P, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
+        """Judge the final hidden truth."""
+        raise NotImplementedError

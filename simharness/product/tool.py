@@ -1,0 +1,366 @@
+"""Tools: what the agent may call. Schema and argument check come from the type hints, once, when the class is made."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from simpy.events import Event
+
+from simharness.errors import UsageError
+from simharness.kernel.calendar import parse_instant
+from simharness.parts.row import INSTANT, R, Row, RowType
+
+T = TypeVar("T")
+
+Answer = Generator[Event, Any, T]
+"""What a tool method returns: a generator that yields events and ends with the answer."""
+
+TEXT_MAX = 20_000
+"""Longest text that an argument may hold, in characters."""
+INT_MAX = 2**63 - 1
+
+RESERVED_ARGUMENTS = frozenset({"name", "self", "timeout", "session_id", "request", "ctx"})
+RESERVED_TOOLS = frozenset({"reset", "step", "state", "close", "verify", "seed_session", "get_reward"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Smallest and largest value of an int argument: `Annotated[int, Bounds(1, 100)]`."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[R]):
+    """One page of rows, as lists, searches and exports answer."""
+
+    table: str
+    rows: tuple[R, ...]
+    page: int = 1
+    next_page: int | None = None
+
+
+PAGE_ROWS = 20
+
+
+def paged(table: str, rows: tuple[R, ...], page: int) -> Page[R]:
+    """Cut one page (from 1) out of an answer."""
+    start = (page - 1) * PAGE_ROWS
+    more = len(rows) > start + PAGE_ROWS
+    return Page(table, rows[start : start + PAGE_ROWS], page, page + 1 if more else None)
+
+
+class BadArgument(Exception):  # noqa: N818  (the caller's, not ours)
+    """An argument doesn't fit; the message names it."""
+
+
+Check = Callable[[str, object], Any]
+"""Gives the value to use, or raises BadArgument naming the argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a tool."""
+
+    name: str
+    check: Check
+    schema: dict[str, Any]
+    required: bool
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """Everything about one tool."""
+
+    name: str
+    doc: str
+    parameters: tuple[Parameter, ...]
+    function: Callable[..., Generator[Event, Any, Any]]
+    local: bool
+    """True for tools that never reach the product's API (wait, say, finish)."""
+    result: object
+    """The type of the answer: a Row class, Page, or dict."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as chat APIs list it: name, description, JSON Schema of the arguments."""
+        return {
+            "name": self.name,
+            "description": self.doc,
+            "parameters": {
+                "type": "object",
+                "properties": {p.name: p.schema for p in self.parameters},
+                "required": [p.name for p in self.parameters if p.required],
+                "additionalProperties": False,
+            },
+        }
+
+    def check(self, arguments: dict[str, object]) -> dict[str, Any]:
+        """Check arguments as received and give those to call with. Raises BadArgument."""
+        out: dict[str, Any] = {}
+        for parameter in self.parameters:
+            if parameter.name in arguments:
+                out[parameter.name] = parameter.check(parameter.name, arguments[parameter.name])
+            elif parameter.required:
+                raise BadArgument(f"argument {parameter.name!r} is missing")
+        if len(arguments) > len(out):
+            known = ", ".join(p.name for p in self.parameters) or "none"
+            for name in arguments:
+                if name not in out:
+                    raise BadArgument(f"no argument is called {name!r}; arguments: {known}")
+        return out
+
+
+def tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
+    """Mark a product's generator method as a tool; its first line of documentation is shown to the agent."""
+    function.__dict__["__tool__"] = "remote"
+    return function
+
+
+def local_tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
+    """Mark a tool that doesn't pass through the product's API: no latency, no worker, no permission."""
+    function.__dict__["__tool__"] = "local"
+    return function
+
+
+def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
+    """Read a tool from its signature. Raises UsageError for one that can't be published."""
+    name = function.__name__
+    if name in RESERVED_TOOLS:
+        raise UsageError(f"a tool can't be called {name!r}", "frameworks use that name")
+    hints = get_type_hints(function, include_extras=True)
+    parameters: list[Parameter] = []
+    for parameter in list(inspect.signature(function).parameters.values())[2:]:
+        if parameter.name in RESERVED_ARGUMENTS:
+            raise UsageError(f"argument {parameter.name!r} of tool {name!r} can't be called that", "rename it")
+        check, schema = argument(hints[parameter.name], f"{name}.{parameter.name}")
+        required = parameter.default is inspect.Parameter.empty
+        parameters.append(
+            Parameter(parameter.name, check, schema, required, None if required else parameter.default)
+        )
+    doc = inspect.getdoc(function)
+    if not doc:
+        raise UsageError(f"tool {name!r} has no docstring", "its text is what the agent is told")
+    result_args = get_args(hints.get("return"))
+    result = result_args[2] if len(result_args) == 3 else None
+    return ToolSpec(
+        name, doc, tuple(parameters), function, function.__dict__["__tool__"] == "local", result
+    )
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
+    """Build check and JSON Schema from a type hint."""
+    notes: tuple[object, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
+    if get_origin(hint) in (Union, types.UnionType):
+        options = [a for a in get_args(hint) if a is not type(None)]
+        if len(options) != 1:
+            raise UsageError(f"argument {where} has type {hint!r}", "use one type, or one type | None")
+        check, schema = argument(options[0], where)
+        if len(options) == len(get_args(hint)):
+            return check, schema
+        return optional(check), {"anyOf": [schema, {"type": "null"}]}
+    if get_origin(hint) is Literal:
+        choices: tuple[str, ...] = get_args(hint)
+        return one_of(choices), {"type": "string", "enum": list(choices)}
+    if get_origin(hint) is list:
+        item, schema = argument(get_args(hint)[0], where)
+        return list_of(item), {"type": "array", "items": schema}
+    if is_typeddict(hint) and isinstance(hint, type):
+        return fields_of(hint, where)
+    if hint is bool:
+        return boolean, {"type": "boolean"}
+    if hint is str:
+        return text, {"type": "string"}
+    if hint is int:
+        if INSTANT in notes:
+            return instant, {"type": "string", "format": "date-time"}
+        for note in notes:
+            if isinstance(note, Bounds):
+                return whole(note.low, note.high), {"type": "integer", "minimum": note.low, "maximum": note.high}
+        return whole(-INT_MAX, INT_MAX), {"type": "integer"}
+    raise UsageError(
+        f"argument {where} has type {hint!r}", "use int, str, bool, Literal, Instant, list, a TypedDict, or | None"
+    )
+
+
+def shown(value: object) -> str:
+    """Show a value that a caller sent, cut to a readable length."""
+    out = ascii(value)
+    return out if len(out) <= 60 else out[:57] + "..."
+
+
+def whole(low: int, high: int) -> Check:
+    """Check an int; 2.0 is one, as JSON Schema has it, true is not."""
+
+    def check(name: str, value: object) -> int:
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is not int:
+            raise BadArgument(f"argument {name!r} must be an integer, got {shown(value)}")
+        if not low <= value <= high:
+            raise BadArgument(f"argument {name!r} must be from {low} to {high}, got {shown(value)}")
+        return value
+
+    return check
+
+
+def text(name: str, value: object) -> str:
+    """Check a text."""
+    if type(value) is not str:
+        raise BadArgument(f"argument {name!r} must be a string, got {shown(value)}")
+    if len(value) > TEXT_MAX:
+        raise BadArgument(f"argument {name!r} is {len(value)} characters long, at most {TEXT_MAX} are taken")
+    return value
+
+
+def boolean(name: str, value: object) -> bool:
+    """Check a truth value."""
+    if type(value) is not bool:
+        raise BadArgument(f"argument {name!r} must be true or false, got {shown(value)}")
+    return value
+
+
+def instant(name: str, value: object) -> int:
+    """Check an ISO 8601 text and give its instant."""
+    if type(value) is not str:
+        raise BadArgument(f"argument {name!r} must be an ISO 8601 UTC text, got {shown(value)}")
+    try:
+        return parse_instant(value)
+    except UsageError as error:
+        raise BadArgument(f"argument {name!r}: {error.message}") from None
+
+
+def one_of(choices: tuple[str, ...]) -> Check:
+    """Check one of some words."""
+
+    def check(name: str, value: object) -> str:
+        if type(value) is not str or value not in choices:
+            raise BadArgument(f"argument {name!r} must be one of {', '.join(choices)}, got {shown(value)}")
+        return value
+
+    return check
+
+
+def optional(inner: Check) -> Check:
+    """Let null through."""
+
+    def check(name: str, value: object) -> Any:
+        return None if value is None else inner(name, value)
+
+    return check
+
+
+def list_of(inner: Check) -> Check:
+    """Check each item of a list of at most 1,000."""
+
+    def check(name: str, value: object) -> list[Any]:
+        if type(value) is not list:
+            raise BadArgument(f"argument {name!r} must be an array, got {shown(value)}")
+        items: list[object] = value
+        if len(items) > 1000:
+            raise BadArgument(f"argument {name!r} has {len(items)} items, at most 1000 are taken")
+        return [inner(f"{name}[{i}]", item) for i, item in enumerate(items)]
+
+    return check
+
+
+def fields_of(hint: type, where: str) -> tuple[Check, dict[str, Any]]:
+    """Check an object with some of a TypedDict's keys, at least one."""
+    hints = get_type_hints(hint, include_extras=True)
+    checks: dict[str, Check] = {}
+    schemas: dict[str, Any] = {}
+    for key, inner in hints.items():
+        checks[key], schemas[key] = argument(inner, f"{where}.{key}")
+
+    def check(name: str, value: object) -> dict[str, Any]:
+        if type(value) is not dict:
+            raise BadArgument(f"argument {name!r} must be an object, got {shown(value)}")
+        given: dict[str, object] = value
+        out: dict[str, Any] = {}
+        for key, item in given.items():
+            if key not in checks:
+                raise BadArgument(f"{name!r} has no field {shown(key)}; fields: {', '.join(checks)}")
+            out[key] = checks[key](f"{name}.{key}", item)
+        if not out:
+            raise BadArgument(f"argument {name!r} names no field; fields: {', '.join(checks)}")
+        return out
+
+    schema = {"type": "object", "properties": schemas, "additionalProperties": False, "minProperties": 1}
+    return check, schema
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+class Renderer:
+    """Turns what tools return into JSON values; rows are rendered once per version."""
+
+    def __init__(self) -> None:
+        self._types: dict[type, RowType[Any]] = {}
+
+    def render(self, value: Any) -> Any:
+        """Give the JSON value of an answer."""
+        if isinstance(value, Row):
+            return self._row(value)
+        if isinstance(value, Page):
+            page: Page[Any] = value
+            rows = [self._row(row) for row in page.rows]
+            return {
+                page.table: rows,
+                "ids": [row.id for row in page.rows],
+                "page": page.page,
+                "next_page": page.next_page,
+            }
+        return value
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        cls = type(row)
+        row_type = self._types.get(cls)
+        if row_type is None:
+            row_type = self._types[cls] = RowType(cls)
+        return row_type.json(row)
+
+
+def result_problem(spec: ToolSpec, value: Any, row_types: dict[type, RowType[Any]]) -> str:
+    """Say what is wrong with the shape of an answer, or give an empty text."""
+    origin = get_origin(spec.result) or spec.result
+    if origin is Page:
+        if not isinstance(value, dict) or not {"ids", "page", "next_page"} <= value.keys():
+            return f"{spec.name} answers no page: {shown(value)}"
+        row_cls = get_args(spec.result)[0]
+        tables = [v for k, v in value.items() if k not in ("ids", "page", "next_page")]
+        if len(tables) != 1:
+            return f"{spec.name} answers a page of {len(tables)} tables"
+        for row in tables[0]:
+            if problem := row_problem(spec.name, row, row_types[row_cls]):
+                return problem
+        return "" if [r["id"] for r in tables[0]] == value["ids"] else f"{spec.name}: ids differ from the rows"
+    if isinstance(origin, type) and issubclass(origin, Row):
+        return row_problem(spec.name, value, row_types[origin])
+    return "" if isinstance(value, dict) else f"{spec.name} answers {type(value).__name__}, not an object"
+
+
+def row_problem(name: str, value: Any, row_type: RowType[Any]) -> str:
+    """Say what is wrong with the shape of a row, or give an empty text."""
+    if not isinstance(value, dict):
+        return f"{name} answers {type(value).__name__}, not a row"
+    if list(value) != list(row_type.names):
+        return f"{name} answers columns {list(value)}, expected {list(row_type.names)}"
+    for column in row_type.columns:
+        item = value[column.name]
+        fits = (isinstance(item, str) or (item is None and column.nullable)) if column.instant else column.accepts(item)
+        if not fits:
+            return f"{name} answers {column.name} = {shown(item)}"
+    return ""
