@@ -14,7 +14,7 @@ FAULTS = (
             "deals.detail.cache.ttl": "30min",
             "deals.detail.cache.invalidate": "async",
             "deals.detail.cache.invalidate_queue": 2,
-            "deals.detail.cache.invalidate_rate": "1/min",
+            "deals.detail.cache.invalidate_rate": "2/h",
         },
         trigger=Trigger(load_above=2000),
         suspects=("cache:deals.detail",),

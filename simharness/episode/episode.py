@@ -27,7 +27,7 @@ from simharness.recording.writer import FrameLog, Sink
 from simharness.units import MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
-    from simpy.events import Event
+    from pathlib import Path
 
     from simharness.product.view import Breach
 
@@ -110,6 +110,8 @@ class Episode:
         self.steps: list[StepRecord] = []
         self.criteria: tuple[Criterion, ...] = ()
         self.ended = False
+        self.bad_calls = 0
+        """Calls so far that no schema allows."""
         self.aborted: HarnessError | None = None
         profile = plan.profile or scenario.profile
         settings = resolve_settings(product_class, profile, plan.config)
@@ -349,6 +351,7 @@ class Episode:
 
     def _bad(self, op: Operation, call: RawCall, code: str, message: str) -> Result:
         world = self.world
+        self.bad_calls += 1
         tool = world.intern(ascii(call.tool)[1:-1][:80])
         world.emit((journal.BADCALL, world.ticks, op.owner_number, op.n, tool, world.intern(code)))
         return Result(call.id, call.tool, False, {"code": code, "message": message, "retryable": False})
@@ -408,6 +411,12 @@ class Episode:
         if verdict is not None:
             self.recorder.verdict(verdict)
         self.recorder.footer(len(self.steps), self.sink.chain)
+
+    def save(self, path: str | Path) -> None:
+        """Write the recording to a file. Raises RecordingError when that can't be done."""
+        if not isinstance(self.sink, FrameLog):
+            raise UsageError("this episode's frames went to a sink of the caller's", "save that")
+        self.sink.save(path)
 
     @property
     def passed(self) -> bool:

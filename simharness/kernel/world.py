@@ -30,6 +30,10 @@ EVENTS_PER_INSTANT = 1_000_000
 """Events at one instant after which the world is taken to spin."""
 
 
+_NO_EVENT = object()
+"""What something without callbacks has in their place."""
+
+
 class Wait(Event):
     """An event of a lock, pool or mailbox that says what it stands for."""
 
@@ -49,6 +53,44 @@ class Process(simpy.Process):
     def name(self) -> str:
         """The name given to `World.spawn`."""
         return self._label
+
+    def _resume(self, event: Event) -> None:
+        """Go on after `event`: SimPy's own steps, but for a failure, which is thrown as it is.
+
+        SimPy throws a copy, `type(e)(*e.args)`: attributes vanish and a class that takes other arguments is a TypeError.
+        """
+        env = self.env
+        env._active_proc = self
+        send = self._generator.send
+        while True:
+            try:
+                if event._ok:
+                    event = send(event._value)
+                else:
+                    event._defused = True
+                    event = self._generator.throw(event._value)
+            except StopIteration as end:
+                self._end(True, end.value)
+                break
+            except BaseException as error:
+                self._end(False, error)
+                break
+            callbacks: Any = getattr(event, "callbacks", _NO_EVENT)
+            if callbacks is _NO_EVENT:
+                kind = type(event).__name__
+                self._end(False, HarnessError(f"process {self._label!r} yields a {kind}, not an event"))
+                break
+            if callbacks is not None:
+                callbacks.append(self._resume)
+                self._target = event
+                break
+        env._active_proc = None
+
+    def _end(self, ok: bool, value: object) -> None:
+        self._ok = ok
+        self._value = value
+        self._target = None  # type: ignore[assignment]  # as SimPy leaves it
+        self.env.schedule(self)
 
 
 class World(simpy.Environment):
@@ -125,7 +167,7 @@ class World(simpy.Environment):
 
     def pause(self, ticks: int) -> Event:
         """Give an event `ticks` from now; 0 is over already, and a process that yields it goes straight on."""
-        if ticks == 0:
+        if ticks == 0 and type(ticks) is int:
             return self._done
         event = Event.__new__(Event)
         event.env = self
@@ -193,22 +235,29 @@ class World(simpy.Environment):
         Raises Deadlock when nothing is left to happen.
         """
         queue = self._queue
-        while until.callbacks is not None:
-            if not queue:
-                raise Deadlock(
-                    f"nobody can move at {format_duration(self._now)}: " + "; ".join(self.waiting()[:8]),
-                    "look for a lock that is never released or an event that nobody triggers",
-                )
-            if queue[0][0] > deadline:
-                self._now = deadline
-                return False
-            self._now, _, _, event = heappop(queue)  # type: ignore[assignment]
-            callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-            for callback in callbacks:
-                callback(event)
-            if not event._ok and not hasattr(event, "_defused"):
-                raise failure(self, event)
-        return True
+        awaited: Any = until  # SimPy's types don't say that processed events have no callbacks
+        while True:
+            start = self._now
+            for _ in range(EVENTS_PER_INSTANT):
+                if awaited.callbacks is None:
+                    return True
+                if not queue:
+                    raise Deadlock(
+                        f"nobody can move at {format_duration(self._now)}: " + "; ".join(self.waiting()[:8]),
+                        "look for a lock that is never released or an event that nobody triggers",
+                    )
+                if queue[0][0] > deadline:
+                    # A deadline may have passed already, but no clock runs backward.
+                    self._now = max(self._now, deadline)
+                    return False
+                self._now, _, _, event = heappop(queue)  # type: ignore[assignment]
+                callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+                for callback in callbacks:
+                    callback(event)
+                if not event._ok and not hasattr(event, "_defused"):
+                    raise failure(self, event)
+            if self._now == start:
+                raise self._spinning()
 
     def settle(self) -> None:
         """Run what is left of this instant."""
@@ -228,8 +277,11 @@ class World(simpy.Environment):
                 callback(event)
             if not event._ok and not hasattr(event, "_defused"):
                 raise failure(self, event)
-        raise Deadlock(
-            f"the instant {format_duration(now)} has not ended after {EVENTS_PER_INSTANT} events: "
+        raise self._spinning()
+
+    def _spinning(self) -> Deadlock:
+        return Deadlock(
+            f"the instant {format_duration(self._now)} has not ended after {EVENTS_PER_INSTANT} events: "
             + "; ".join(self.waiting()[:8]),
             "look for a loop that waits 0 ticks",
         )
@@ -269,7 +321,9 @@ def describe(process: Process) -> str:
         return target.what
     if isinstance(target, Process):
         return f"the end of {target.name}"
-    return "nothing" if target is None else "a timer"
+    if target is None:
+        return "nothing"
+    return "a timer" if target.triggered else "an event that nobody has triggered"
 
 
 def failure(world: World, event: Event) -> BaseException:

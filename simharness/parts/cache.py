@@ -154,8 +154,7 @@ class Cache:
             self.on_queue(waiting + 1)
         # One worker: an item is ready after its delay and after the items before it.
         ready = max(world.ticks + self.invalidate_delay, self._busy_until) + self.invalidate_rate
-        if self.invalidate_rate:
-            self._busy_until = ready
+        self._busy_until = ready
         world.after(ready - world.ticks, self._work)
 
     def _work(self, _: Event) -> None:

@@ -72,11 +72,11 @@ class Locks:
         def give_up(_: Event) -> None:
             if not wait.triggered:
                 lock.waiters.remove(entry)
+                op.blocked_on = None
                 wait.succeed(False)
 
         world.after(patience, give_up)
         granted = yield wait
-        op.blocked_on = None
         if not granted:
             world.emit((journal.LOCKTIMEOUT, world.ticks, op.owner_number, op.n, number))
             raise Refused("locked", f"{lock.name} is being changed by somebody else")
@@ -95,6 +95,7 @@ class Locks:
             return
         heir, wait = lock.waiters.popleft()
         lock.holder = heir
+        heir.blocked_on = None
         world.emit((journal.LOCK, world.ticks, heir.owner_number, heir.n, number))
         wait.succeed(True)
 

@@ -200,9 +200,11 @@ class Table(Generic[R]):
         if new is None:
             self.rows.pop(key, None)
         else:
+            behind = old is None and bool(self.rows) and key < next(reversed(self.rows))
             self.rows[key] = new
-            if key > self.top:
-                self.top = key
+            if behind:  # its id was given out earlier than that of a row committed before it
+                self.rows = dict(sorted(self.rows.items()))
+            self.top = max(self.top, key)
         change = Change(order, self.world.ticks, key, old, new, version, owner, n)
         self.changes.append(change)
         past = self.history.get(key)

@@ -27,40 +27,52 @@ class Transaction:
 
     def __init__(self, op: Operation) -> None:
         self.op = op
-        self._writes: list[tuple[Table[Any], int, dict[str, object] | None, bool]] = []
+        self._writes: dict[tuple[int, int], Write] = {}
         self._done = False
 
     def insert(self, table: Table[R], fields: Mapping[str, object]) -> int:
         """Add a row; gives its id, which is one more than the largest so far. Raises Refused `conflict`."""
         self._check_unique(table, 0, fields)
         key = table.top + 1
-        table.top = key  # given out: another open transaction gets the next one
-        self._writes.append((table, key, dict(fields), True))
         for listener in table.statement_listeners:
             listener(key, None, self._built(table, key, fields, insert=True))
+        table.top = key  # given out: another open transaction gets the next one
+        self._writes[table.number, key] = Write(table, key, dict(fields), True)
         return key
 
     def update(self, table: Table[R], key: int, changes: Mapping[str, object]) -> None:
         """Change columns of a row. Raises Refused `conflict` for a unique column, `not_found` for no row."""
-        old = table.rows.get(key)
-        if old is None:
-            raise Refused("not_found", f"no {table.name} row {key}")
+        pending, old = self._found(table, key)
         self._check_unique(table, key, changes)
-        self._writes.append((table, key, dict(changes), False))
-        for listener in table.statement_listeners:
-            listener(key, old, self._built(table, key, changes, insert=False))
+        if old is not None:
+            for listener in table.statement_listeners:
+                listener(key, old, self._built(table, key, changes, insert=False))
+        if pending is None:
+            self._writes[table.number, key] = Write(table, key, dict(changes), False)
+        else:
+            pending.fields = {**(pending.fields or {}), **changes}
 
     def delete(self, table: Table[R], key: int) -> None:
         """Remove a row. Raises Refused `not_found`."""
+        pending, old = self._found(table, key)
+        if old is not None:
+            for listener in table.statement_listeners:
+                listener(key, old, None)
+        if pending is not None and pending.insert:
+            del self._writes[table.number, key]
+        else:
+            self._writes[table.number, key] = Write(table, key, None, False)
+
+    def _found(self, table: Table[R], key: int) -> tuple[Write | None, R | None]:
+        """Give this transaction's own write of a row and the committed row; one of them must be there."""
+        pending = self._writes.get((table.number, key))
         old = table.rows.get(key)
-        if old is None:
+        if (pending is None and old is None) or (pending is not None and pending.fields is None):
             raise Refused("not_found", f"no {table.name} row {key}")
-        self._writes.append((table, key, None, False))
-        for listener in table.statement_listeners:
-            listener(key, old, None)
+        return pending, old
 
     def commit(self) -> int:
-        """Make the writes the truth; gives the commit's place in the order.
+        """Make the writes the truth; gives the commit's place in the order. Each row gets one new version.
 
         Raises Refused `conflict` or `not_found` when a unique column was taken or a row vanished since the statement;
         then nothing is changed.
@@ -69,18 +81,23 @@ class Transaction:
             raise HarnessError(f"{self.op.name} commits a transaction twice")
         op = self.op
         world = op.world
-        for table, key, fields, insert in self._writes:
-            if not insert and key not in table.rows and not self._inserts(table, key):
+        # All rows are built before the first is written, so that whatever is refused leaves nothing behind.
+        built: list[tuple[Table[Any], int, Any]] = []
+        for write in self._writes.values():
+            table, key, fields = write.table, write.key, write.fields
+            if not write.insert and key not in table.rows:
                 raise Refused("not_found", f"no {table.name} row {key}")
-            if fields is not None:
-                self._check_unique(table, key, fields)
+            if fields is None:
+                built.append((table, key, None))
+                continue
+            self._check_unique(table, key, fields)
+            built.append((table, key, self._built(table, key, fields, insert=write.insert)))
         self._done = True
         world.order = order = world.order + 1
         now = world.ticks
         done: list[tuple[Table[Any], Change]] = []
-        for table, key, fields, insert in self._writes:
+        for table, key, new in built:
             old = table.rows.get(key)
-            new = None if fields is None else self._built(table, key, fields, insert=insert)
             change = table.apply(order, key, new, op.owner, op.n)
             world.emit(
                 (
@@ -114,14 +131,33 @@ class Transaction:
         old = table.rows[key]
         return table.row_type.evolve(old, {**fields, "version": old.version + 1, "updated_at": instant})
 
-    def _inserts(self, table: Table[Any], key: int) -> bool:
-        return any(t is table and k == key and new for t, k, _, new in self._writes)
-
     def _check_unique(self, table: Table[Any], key: int, fields: Mapping[str, object]) -> None:
+        """Raise Refused `conflict` when another row has one of these values, or gets it in this transaction."""
         for column in table.unique:
             value = fields.get(column)
             if value is None:
                 continue
             other = table.taken_by(column, value)
+            if other is None and self._writes:
+                other = self._claimed_by(table, column, value, key)
             if other is not None and other != key:
                 raise Refused("conflict", f"{table.name}.{column} {value!r} is taken", id=other)
+
+    def _claimed_by(self, table: Table[Any], column: str, value: object, key: int) -> int | None:
+        for write in self._writes.values():
+            if write.table is table and write.key != key and (write.fields or {}).get(column) == value:
+                return write.key
+        return None
+
+
+class Write:
+    """What a transaction does to one row."""
+
+    __slots__ = ("fields", "insert", "key", "table")
+
+    def __init__(self, table: Table[Any], key: int, fields: dict[str, object] | None, insert: bool) -> None:
+        self.table = table
+        self.key = key
+        self.fields = fields
+        """Columns to write; None removes the row."""
+        self.insert = insert

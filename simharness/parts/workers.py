@@ -21,14 +21,26 @@ if TYPE_CHECKING:
 class WorkerPool:
     """`capacity` workers and one queue, first come first served."""
 
-    __slots__ = ("busy", "capacity", "name", "waiters", "world")
+    __slots__ = ("_capacity", "busy", "name", "waiters", "world")
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
-        self.capacity = 1
+        self._capacity = 1
         self.busy = 0
         self.waiters: deque[Wait] = deque()
+
+    @property
+    def capacity(self) -> int:
+        """Calls that are served at a time; a raise lets waiting calls in, a cut takes effect as calls end."""
+        return self._capacity
+
+    @capacity.setter
+    def capacity(self, capacity: int) -> None:
+        self._capacity = capacity
+        while self.waiters and self.busy < capacity:
+            self.busy += 1
+            self.waiters.popleft().succeed()
 
     def full(self) -> bool:
         """Tell whether the next call would have to wait."""
@@ -51,7 +63,7 @@ class WorkerPool:
         """Give a worker back; it goes straight to whoever waited longest."""
         if self.busy <= 0:
             raise HarnessError(f"pool {self.name} gets back a worker that it never gave")
-        if self.waiters:
+        if self.waiters and self.busy <= self._capacity:
             self.waiters.popleft().succeed()
         else:
             self.busy -= 1

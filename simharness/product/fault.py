@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from simharness.errors import UnknownName, UsageError
 from simharness.kernel import journal
+from simharness.product.knobs import read_config
 from simharness.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ class Fault:
 
 
 def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
-    """Read `id` or `id@key=value,...` with keys from, until, load (above), which replace the fault's own trigger."""
+    """Read `id` or `id@key=value,...` with keys from, until, load (above), which replace those of its own trigger."""
     name, _, rest = text.partition("@")
     fault = known.get(name)
     if fault is None:
         raise UnknownName.among("fault", name, known)
     if not rest:
         return fault
-    start, until, load = 0, None, fault.trigger.load_above
+    start, until, load = fault.trigger.start, fault.trigger.until, fault.trigger.load_above
     for item in rest.split(","):
         key, _, value = item.partition("=")
         match key:
@@ -99,29 +100,29 @@ def arm(fault: Fault, world: World, settings: Settings, caches: Mapping[str, Cac
     Raises UsageError for a trigger that can't ever be met.
     """
     trigger = fault.trigger
-    knobs = settings.knobs
     if trigger.until is not None and trigger.until <= trigger.start:
         raise UsageError(
             f"fault {fault.id!r} ends at {format_duration(trigger.until)}, not after its start", "give from < until"
         )
     if trigger.load_above is not None and load <= trigger.load_above:
         return
-    patch = {key: knobs[key].read(value) for key, value in fault.knobs.items()}
+    patch = read_config(settings.knobs, fault.knobs, f"fault {fault.id!r}")
     number = world.intern(f"fault/{fault.id}")
-    before: dict[str, object] = {}
+    state = "waiting"
 
     def switch_on(_: object = None) -> None:
-        if before:
-            return
-        before.update({key: settings.values[key] for key in patch})
-        settings.patch(patch)
-        world.emit((journal.FAULT, world.ticks, number, 1))
+        nonlocal state
+        if state == "waiting":
+            state = "on"
+            settings.patch(patch)
+            world.emit((journal.FAULT, world.ticks, number, 1))
 
     def switch_off(_: object = None) -> None:
-        if not before:
-            return
-        settings.patch(before)
-        world.emit((journal.FAULT, world.ticks, number, 0))
+        nonlocal state
+        if state == "on":
+            settings.unpatch(patch)
+            world.emit((journal.FAULT, world.ticks, number, 0))
+        state = "over"
 
     if trigger.queue_above is not None:
         view, limit = trigger.queue_above
@@ -129,7 +130,11 @@ def arm(fault: Fault, world: World, settings: Settings, caches: Mapping[str, Cac
         if cache is None:
             raise UnknownName.among("cached view", view, caches)
 
+        heard = cache.on_queue
+
         def hear(length: int) -> None:
+            if heard is not None:
+                heard(length)
             if length > limit and world.ticks >= trigger.start:
                 switch_on()
 

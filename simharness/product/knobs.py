@@ -34,9 +34,17 @@ class Knob:
             raise UsageError(f"knob {self.key}: {error.message}", f"give {self.forms}") from None
 
 
-def duration(key: str, default: str, doc: str) -> Knob:
-    """Make a knob that holds a length of time in ticks."""
-    return Knob(key, _duration, default, doc, "a duration such as '300s', '5min' or '0s'")
+def duration(key: str, default: str, doc: str, *, low: int = 0) -> Knob:
+    """Make a knob that holds a length of time in ticks, `low` or more."""
+
+    def parse(value: object) -> int:
+        ticks = _duration(value)
+        if ticks < low:
+            raise UsageError(f"got {value!r}")
+        return ticks
+
+    forms = "a duration such as '300s', '5min' or " + ("'0s'" if low == 0 else f"'{low}us', the shortest")
+    return Knob(key, parse, default, doc, forms)
 
 
 def choice(key: str, options: tuple[str, ...], doc: str) -> Knob:
@@ -64,18 +72,18 @@ def flag(key: str, default: bool, doc: str) -> Knob:
 
 
 def count(key: str, default: int | str, doc: str, *, low: int = 0) -> Knob:
-    """Make a knob that holds a whole number; "none" stands for 0, no bound."""
+    """Make a knob that holds a whole number; where that may be 0, "none" stands for 0, no bound."""
 
     def parse(value: object) -> int:
-        if value == "none":
+        if value == "none" and low == 0:
             return 0
-        if isinstance(value, str) and value.isascii() and value.isdigit():
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
             value = int(value)
         if type(value) is not int or value < low:
             raise UsageError(f"got {value!r}")
         return value
 
-    return Knob(key, parse, default, doc, f"a whole number from {low} on, or 'none'")
+    return Knob(key, parse, default, doc, f"a whole number from {low} on" + (", or 'none'" if low == 0 else ""))
 
 
 def span(key: str, default: object, doc: str) -> Knob:
@@ -122,7 +130,7 @@ def parse_rate(value: object) -> int:
     """Read a rate as ticks per item. Raises UsageError when it is unreadable."""
     if value == "none":
         return 0
-    found = re.fullmatch(r"(\d{1,9})/(s|min|h)", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"([0-9]{1,9})/(s|min|h)", value) if isinstance(value, str) else None
     if found is None or int(found[1]) == 0:
         raise UsageError(f"got {value!r}")
     per = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}[found[2]]
@@ -132,12 +140,14 @@ def parse_rate(value: object) -> int:
 class Settings:
     """The values of all knobs in one world, and the parts that hold copies of them."""
 
-    __slots__ = ("_bound", "knobs", "values")
+    __slots__ = ("_base", "_bound", "_patches", "knobs", "values")
 
     def __init__(self, knobs: Mapping[str, Knob], raw: Mapping[str, Any]) -> None:
         self.knobs = knobs
         self.values: dict[str, Any] = dict(raw)
         """Parsed values by key."""
+        self._base = self.values.copy()
+        self._patches: list[Mapping[str, Any]] = []
         self._bound: dict[str, list[tuple[object, str]]] = {}
 
     def bind(self, key: str, part: object, attribute: str) -> None:
@@ -146,8 +156,20 @@ class Settings:
         self._bound.setdefault(key, []).append((part, attribute))
 
     def patch(self, values: Mapping[str, Any]) -> None:
-        """Change parsed values in a running world."""
-        for key, value in values.items():
+        """Lay parsed values over those in force, until `unpatch`."""
+        self._patches.append(values)
+        self._refresh(values)
+
+    def unpatch(self, values: Mapping[str, Any]) -> None:
+        """Take one patch back; the others stay in force, the latest on top."""
+        self._patches = [patch for patch in self._patches if patch is not values]
+        self._refresh(values)
+
+    def _refresh(self, keys: Mapping[str, Any]) -> None:
+        for key in keys:
+            value = self._base[key]
+            for patch in self._patches:
+                value = patch.get(key, value)
             self.values[key] = value
             for part, attribute in self._bound.get(key, ()):
                 setattr(part, attribute, value)

@@ -65,7 +65,7 @@ class StoreSpec(Generic[R]):
                 knobs.count(f"{cache}.invalidate_queue", "none", "queued invalidations beyond which they are dropped"),
                 knobs.rate(f"{cache}.invalidate_rate", "none", "how fast the one worker invalidates"),
                 knobs.flag(f"{cache}.fence", True, "refuse a fill older than the last invalidation"),
-                knobs.duration(f"{cache}.granularity", "1us", "unit of the cache's clock"),
+                knobs.duration(f"{cache}.granularity", "1us", "unit of the cache's clock", low=1),
                 knobs.duration(f"{view}.staleness", "0s", "contract: how far an answer may lag the truth"),
                 knobs.flag(f"{view}.read_your_writes", True, "contract: an actor sees its own writes"),
             ]

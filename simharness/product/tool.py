@@ -197,7 +197,10 @@ def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
 
 def shown(value: object) -> str:
     """Show a value that a caller sent, cut to a readable length."""
-    out = ascii(value)
+    try:
+        out = ascii(value)
+    except (ValueError, RecursionError):  # an int of more than 4,300 digits, or lists nested too deep
+        return f"a {type(value).__name__} too large to show"
     return out if len(out) <= 60 else out[:57] + "..."
 
 

@@ -248,6 +248,8 @@ class QueryView(View[R]):
                 out += (key, row.version, table.version(key), age)
             elif true_row is not None and query.matches(true_row):
                 served, since = last_unmatched(table, key, query.matches)
+                if served >= table.version_at(key, begin_order):
+                    continue  # it came to match during the call, so the answer was true when the call began
                 out += (key, served, true_row.version, now - since)
         return out
 

@@ -38,6 +38,16 @@ _FOOTER: Final = FrameType.FOOTER
 class Sink(Protocol):
     """Whatever takes the frames of an episode: a log, a shard, a replay that compares them."""
 
+    @property
+    def chain(self) -> bytes:
+        """The chain after the last frame."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The chain in hex."""
+        ...
+
     def write(self, payload: bytes, kind: FrameType) -> None:
         """Take the next frame."""
         ...

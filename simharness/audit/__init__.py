@@ -1,0 +1,1 @@
+"""Whose fault it was, and the proof: ablation and attribution."""

@@ -1,0 +1,120 @@
+"""Ablation by value: the same seed, calls and instants, with suspected mechanisms telling the truth.
+
+Waits, queue places and draws stay as they were, so a mechanism that served nobody a wrong value changes nothing at all when
+it is ablated. Three arms, by who plays: the recorded calls verbatim (open), the same policy asked again (closed), or the
+reference taking over from the first tainted observation in both worlds (takeover).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simharness.audit.verdict import Arm, Proof
+from simharness.episode.episode import Episode
+from simharness.episode.play import drive, play_on, task_of
+from simharness.errors import HarnessError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from simharness.episode.episode import Input
+    from simharness.episode.plan import Plan
+    from simharness.product.policy import Policy
+
+
+def mechanisms(episode: Episode) -> list[str]:
+    """Name what can be ablated in an episode's product."""
+    return [f"cache:{name}" for name in episode.product.caches()]
+
+
+def require_mechanisms(episode: Episode, names: Iterable[str]) -> frozenset[str]:
+    """Check the names of mechanisms. Raises UnknownName."""
+    known = mechanisms(episode)
+    out = frozenset(names)
+    for name in sorted(out):
+        if name not in known:
+            raise UnknownName.among("mechanism", name, known)
+    return out
+
+
+def goal_score(episode: Episode) -> int | None:
+    """Give the goal's score in millionths, whatever was paid; None where it was never judged."""
+    if episode.aborted is not None or not episode.criteria:
+        return None
+    return 1_000_000 if episode.passed else 0
+
+
+def replayed(plan: Plan, inputs: Sequence[Input], repair: frozenset[str] = frozenset()) -> Episode:
+    """Send recorded inputs again at their recorded instants. Raises UsageError where they no longer fit."""
+    episode = Episode(plan, repair=repair)
+    for given in inputs:
+        if episode.ended:
+            break
+        episode.send(given)
+    return episode
+
+
+def open_loop(plan: Plan, inputs: Sequence[Input], repair: frozenset[str], before: int | None) -> Arm | None:
+    """Re-run the calls verbatim; None where they no longer fit the repaired world."""
+    try:
+        episode = replayed(plan, inputs, repair)
+    except (UsageError, HarnessError):
+        return None
+    return Arm(
+        proof=Proof.OPEN,
+        repaired=tuple(sorted(repair)),
+        score=goal_score(episode),
+        score_before=before,
+        digest=episode.digest,
+    )
+
+
+def closed_loop(plan: Plan, policy: Policy, repair: frozenset[str], before: int | None) -> Arm:
+    """Ask the same policy again in the repaired world."""
+    episode = Episode(plan, repair=repair)
+    try:
+        drive(episode, policy)
+    except HarnessError:
+        return Arm(
+            proof=Proof.CLOSED,
+            repaired=tuple(sorted(repair)),
+            score=None,
+            score_before=before,
+            digest=episode.digest,
+        )
+    return Arm(
+        proof=Proof.CLOSED,
+        repaired=tuple(sorted(repair)),
+        score=goal_score(episode),
+        score_before=before,
+        digest=episode.digest,
+    )
+
+
+def takeover(
+    plan: Plan, inputs: Sequence[Input], tainted: int, repair: frozenset[str], reference: Policy
+) -> tuple[Arm, Episode]:
+    """Let the reference play on from before step `tainted` in both worlds; gives the arm and the actual world's episode."""
+    actual = played_on(plan, inputs, tainted, frozenset(), reference)
+    repaired = played_on(plan, inputs, tainted, repair, reference)
+    arm = Arm(
+        proof=Proof.UNSOLVABLE,
+        repaired=tuple(sorted(repair)),
+        score=goal_score(repaired),
+        score_before=goal_score(actual),
+        digest=repaired.digest,
+    )
+    return arm, actual
+
+
+def played_on(
+    plan: Plan, inputs: Sequence[Input], tainted: int, repair: frozenset[str], reference: Policy
+) -> Episode:
+    """Re-run the steps before `tainted`, then let the reference play with the budget that is left."""
+    episode = replayed(plan, [given for given in inputs if given.step < tainted], repair)
+    if not episode.ended:
+        try:
+            play_on(episode, reference(task_of(episode)))
+        except HarnessError:
+            pass  # the episode says so itself: its score is None
+    return episode

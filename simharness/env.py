@@ -1,0 +1,281 @@
+"""The public face: reset, step and branch, with a verdict on every finished episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simharness.audit.attribution import judge
+from simharness.audit.verdict import Verdict
+from simharness.episode.episode import Episode, StepRecord
+from simharness.episode.info import info_of
+from simharness.episode.plan import Plan
+from simharness.episode.play import drive, observe, perform
+from simharness.episode.policies import PolicySource
+from simharness.errors import ContractBreach, HarnessError, UsageError
+from simharness.kernel.calendar import format_instant
+from simharness.product.fault import parse_load
+from simharness.product.policy import Action, Observation, Policy
+from simharness.units import format_duration, humanize
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from simharness.recording.writer import Sink
+
+ON_HARNESS = ("raise", "cut", "mark")
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """What an agent is told at the start."""
+
+    prompt: str
+    tools: tuple[Mapping[str, Any], ...]
+    """Name, description and JSON Schema of each tool."""
+    t: str
+    """Simulated time, ISO 8601 UTC."""
+    episode_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What comes back from one action."""
+
+    observation: Observation
+    reward: float | None
+    """0.0 before the end, then the whole score; None where the harness can't tell."""
+    terminated: bool
+    """The task ended."""
+    truncated: bool
+    """A budget ended."""
+    info: dict[str, Any] = field(default_factory=dict[str, Any])
+    """At the end `valid` (may be trained on) and `verdict` (as a map); always `step` and `digest`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One episode that was run to its end, and its verdict."""
+
+    episode: Episode
+    verdict: Verdict
+
+
+class Env:
+    """One environment: an episode at a time, replayable and branchable at every step.
+
+    `on_harness` says what happens when an observation breaks its contract: `raise` throws ContractBreach, `cut` ends the
+    episode with reward None, `mark` only flags it in the verdict.
+    """
+
+    def __init__(self, plan: Plan, *, on_harness: str = "raise") -> None:
+        if on_harness not in ON_HARNESS:
+            raise UsageError(f"on_harness {on_harness!r} is not known", "use " + ", ".join(ON_HARNESS))
+        self.plan = plan
+        self.on_harness = on_harness
+        self.episode = new_episode(plan, "caller")
+        self.verdict: Verdict | None = None
+        self._fresh = True
+
+    def reset(self, seed: int | None = None) -> Reset:
+        """Begin an episode, of `seed` or of the plan's own; the same seed gives the same episode every time."""
+        if seed is not None and seed != self.plan.seed:
+            self.plan = with_seed(self.plan, seed)
+            self._fresh = False
+        if not self._fresh:
+            self.episode = new_episode(self.plan, "caller")
+        self._fresh = False
+        self.verdict = None
+        episode = self.episode
+        return Reset(
+            prompt=episode.prompt,
+            tools=tuple(tool.schema for tool in episode.product.tools.values()),
+            t=format_instant(episode.world.instant),
+            episode_id=episode.id,
+        )
+
+    def step(
+        self,
+        action: Action,
+        *,
+        think: str | int | None = None,
+        latency: Mapping[str, str | int] | Sequence[Mapping[str, str | int]] | None = None,
+    ) -> Step:
+        """Do one action: one call, several at once, plain text, or None to go away.
+
+        `think` is the simulated time before it is sent (default: a draw that is the same for every policy on this seed);
+        `latency` pins named waits, one map for all calls or one a call. Raises UsageError after the end, HarnessError when
+        the harness fails or, under `on_harness="raise"`, when it served what its contract forbids.
+        """
+        self._fresh = False
+        episode = self.episode
+        at = None if think is None else episode.world.ticks + ticks_of(think)
+        breaches = len(episode.breaches)
+        try:
+            record = perform(episode, action, at, pins_of(action, latency))
+        except HarnessError:
+            if episode.aborted is not None:
+                self._conclude()
+            raise
+        breached = episode.breaches[breaches:]
+        if breached and self.on_harness != "mark":
+            return self._breached(record)
+        if episode.ended:
+            self._conclude()
+        return self._answer(record, record.reward)
+
+    def branch(self, step: int) -> Env:
+        """Give an independent Env with the same past up to and including `step` (0: just reset)."""
+        inputs = self.episode.inputs
+        if not 0 <= step <= len(inputs):
+            raise UsageError(f"can't branch at step {step}", f"give 0 to {len(inputs)}")
+        twin = Env(self.plan, on_harness=self.on_harness)
+        for given in inputs[:step]:
+            twin.episode.send(given)
+        twin._fresh = False
+        return twin
+
+    def save(self, path: str | Path) -> None:
+        """Write the recording so far; a reader says TRUNCATED of one that hasn't ended."""
+        self.episode.save(path)
+
+    def _breached(self, record: StepRecord) -> Step:
+        breach = self.episode.breaches[-1]
+        text = (
+            f"{breach.view} served {breach.view.partition('.')[0]}:{breach.key} v{breach.served}, the truth was "
+            f"v{breach.true} for {humanize(breach.age)} (seed {self.plan.seed}, step {record.input.step}, "
+            f"simulated time {format_duration(record.t)})"
+        )
+        self.episode.ended = True
+        self._conclude()
+        if self.on_harness == "raise":
+            raise ContractBreach(text, self.episode.command)
+        return Step(observe(self.episode, record), None, True, False, self._info(valid=False))
+
+    def _conclude(self) -> None:
+        if self.verdict is None:
+            expert = self.episode.scenario.policies.get("expert")
+            self.verdict = judge(self.episode, reference=expert)
+            self.episode.close(self.verdict.record())
+
+    def _info(self, *, valid: bool | None = None) -> dict[str, Any]:
+        info: dict[str, Any] = {"step": len(self.episode.steps), "digest": self.episode.digest}
+        if self.verdict is not None:
+            info["valid"] = self.verdict.valid if valid is None else valid
+            info["verdict"] = self.verdict.record()
+        return info
+
+    def _answer(self, record: StepRecord, reward: int | None) -> Step:
+        return Step(
+            observe(self.episode, record),
+            None if reward is None else reward / 1_000_000,
+            record.terminated,
+            record.truncated,
+            self._info(),
+        )
+
+
+def make(
+    scenario: str,
+    *,
+    seed: int = 0,
+    load: int | float | str = 1,
+    faults: Sequence[str] = (),
+    profile: str = "",
+    config: Mapping[str, Any] | None = None,
+    on_harness: str = "raise",
+) -> Env:
+    """Make an environment. Raises UnknownName or UsageError for what can't be made."""
+    return Env(make_plan(scenario, seed, load, faults, profile, config), on_harness=on_harness)
+
+
+def run(
+    scenario: str,
+    *,
+    seed: int = 0,
+    policy: str = "expert",
+    load: int | float | str = 1,
+    faults: Sequence[str] = (),
+    profile: str = "",
+    config: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Run one episode with a scripted policy or a transcript, and judge it."""
+    plan = make_plan(scenario, seed, load, faults, profile, config)
+    episode = new_episode(plan, policy)
+    source = PolicySource(policy, episode.scenario, 1)
+    return finish(episode, source.policy(0), askable=source.askable)
+
+
+def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
+    """Let a policy play an episode to its end, judge it, close its recording."""
+    try:
+        drive(episode, policy)
+    except HarnessError:
+        if episode.aborted is None:
+            raise
+    expert = episode.scenario.policies.get("expert")
+    verdict = judge(episode, policy if askable else None, expert)
+    episode.close(verdict.record())
+    return Outcome(episode, verdict)
+
+
+def new_episode(plan: Plan, policy: str, sink: Sink | None = None) -> Episode:
+    """Begin an episode whose recording says what made it."""
+    from simharness.product.registry import load_scenario
+
+    product, _ = load_scenario(plan.scenario)
+    return Episode(plan, sink=sink, info=info_of(product, policy))
+
+
+def make_plan(
+    scenario: str,
+    seed: int = 0,
+    load: int | float | str = 1,
+    faults: Sequence[str] = (),
+    profile: str = "",
+    config: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Build a plan from what people write; `instance.NAME` keys of the config pin the instance."""
+    knobs: dict[str, Any] = {}
+    pins: dict[str, Any] = {}
+    for key, value in (config or {}).items():
+        if key.startswith("instance."):
+            pins[key.removeprefix("instance.")] = value
+        else:
+            knobs[key] = value
+    return Plan(
+        scenario=scenario,
+        seed=seed,
+        load=parse_load(load),
+        faults=tuple(faults),
+        profile=profile,
+        config=knobs,
+        pins=pins,
+    )
+
+
+def with_seed(plan: Plan, seed: int) -> Plan:
+    """Give a plan with another seed."""
+    from dataclasses import replace
+
+    return replace(plan, seed=seed)
+
+
+def ticks_of(value: str | int) -> int:
+    """Read a length of time: a duration text, or ticks."""
+    from simharness.units import parse_duration
+
+    return parse_duration(value)
+
+
+def pins_of(
+    action: Action, latency: Mapping[str, str | int] | Sequence[Mapping[str, str | int]] | None
+) -> tuple[Mapping[str, int] | None, ...]:
+    """Read pinned waits: one map for every call of the action, or one map a call."""
+    if latency is None:
+        return ()
+    if isinstance(latency, Mapping):
+        calls = len(action) if isinstance(action, Sequence) and not isinstance(action, str) else 1
+        latency = [latency] * calls
+    return tuple({name: ticks_of(wait) for name, wait in one.items()} for one in latency)

@@ -1,0 +1,95 @@
+"""Drives an episode with a policy: actions in, observations out, until it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from simharness.episode.transcript import RawCall
+from simharness.errors import UsageError
+from simharness.kernel.calendar import format_instant
+from simharness.kernel.draws import Draws, Stream
+from simharness.product.policy import Action, Call, Observation, Policy, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simharness.episode.episode import Episode, StepRecord
+
+
+def task_of(episode: Episode, policy_seed: int = 0) -> Task:
+    """Give a policy what it may know; `policy_seed` sets its own draws apart from other policies' on this seed."""
+    draws = Draws(episode.plan.seed)
+    owner = f"policy/{policy_seed}"
+    return Task(
+        prompt=episode.prompt,
+        tools=tuple(tool.schema for tool in episode.product.tools.values()),
+        brief=episode.scenario.brief(episode.instance),
+        draws=lambda step: Stream(draws, owner, step),
+    )
+
+
+def raw_call(call: Call) -> RawCall:
+    """Give a call as a model would send it: its arguments as JSON text."""
+    return RawCall(id=call.id or "", tool=call.tool, arguments=arguments_text(call.args))
+
+
+def arguments_text(args: Mapping[str, Any] | str) -> str:
+    """Write arguments as the JSON text that recordings and transcripts hold; text is taken as it is."""
+    if isinstance(args, str):
+        return args
+    try:
+        return json.dumps(args, separators=(",", ":"), ensure_ascii=True, allow_nan=True)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"arguments {args!r:.80} are no JSON: {error}", "give a dict of JSON values") from None
+
+
+def perform(
+    episode: Episode,
+    action: Action,
+    at: int | None = None,
+    pins: Sequence[Mapping[str, int] | None] = (),
+) -> StepRecord:
+    """Do one action. Raises UsageError for something that isn't one."""
+    if action is None:
+        return episode.stop(at)
+    if isinstance(action, str):
+        return episode.say(action, at)
+    if isinstance(action, Call):
+        return episode.call((raw_call(action),), at, pins)
+    calls: list[RawCall] = []
+    for item in action:
+        if not isinstance(item, Call):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+            raise UsageError(f"action {item!r:.80} is no Call", "give a Call, a list of Calls, text, or None")
+        calls.append(raw_call(item))
+    return episode.call(tuple(calls), at, pins)
+
+
+def observe(episode: Episode, record: StepRecord) -> Observation:
+    """Give what the agent is told of a step."""
+    return Observation(
+        t=format_instant(episode.world.epoch + record.t),
+        episode_id=episode.id,
+        results=tuple(result.json() for result in record.results),
+    )
+
+
+def drive(episode: Episode, policy: Policy, policy_seed: int = 0) -> None:
+    """Let a policy play until the episode ends. Raises HarnessError when the harness fails."""
+    play_on(episode, policy(task_of(episode, policy_seed)))
+
+
+def play_on(episode: Episode, play: Generator[Action, Observation, None]) -> None:
+    """Let a play that has begun, or is about to, go on until the episode ends."""
+    try:
+        action: Action = next(play)
+        while True:
+            record = perform(episode, action)
+            if episode.ended:
+                break
+            action = play.send(observe(episode, record))
+    except StopIteration:
+        episode.stop()
+    finally:
+        play.close()

@@ -1,0 +1,164 @@
+"""Policies that fit every scenario: the ones that do nothing, refuse, call at random, read everything, or repeat a file."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simharness.episode.transcript import Conversation, read_transcript
+from simharness.errors import UnknownName, UsageError
+from simharness.product.policy import Action, Call, Observation, Policy, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simharness.kernel.draws import Stream
+    from simharness.product.scenario import Scenario
+
+Play = Generator[Action, Observation, None]
+
+TRANSCRIPT = "transcript:"
+RANDOM_CALLS = 24
+"""Most calls that the random policy makes."""
+
+
+def null(task: Task) -> Play:
+    """Say that it is done, having done nothing."""
+    yield Call("finish", {"message": "Done.", "outcome": "done"})
+
+
+def refuse(task: Task) -> Play:
+    """Refuse the task."""
+    yield Call("finish", {"message": "I can't help with that.", "outcome": "refused"})
+
+
+def random(task: Task) -> Play:
+    """Make schema-valid calls drawn at random, then stop."""
+    for step in range(RANDOM_CALLS):
+        draw = task.draws(step)
+        tool = draw.pick(task.tools, "tool")
+        sampler = Sampler(draw, task.brief)
+        yield Call(tool["name"], sampler.object(tool["parameters"]))
+
+
+def spam(task: Task) -> Play:
+    """Read everything that can be read, then say that it is done."""
+    readers = [t for t in task.tools if t["name"].startswith(("get_", "list_", "search_", "read_", "open_"))]
+    for number in range(1, 5):
+        for tool in readers:
+            properties: Mapping[str, Any] = tool["parameters"]["properties"]
+            args: dict[str, Any] = {}
+            for name in properties:
+                if name in task.brief and number == 1:
+                    args[name] = task.brief[name]
+                elif name in tool["parameters"]["required"]:
+                    args[name] = number if properties[name].get("type") == "integer" else "e"
+                elif name == "text":
+                    args[name] = "e"
+            yield Call(tool["name"], args)
+    yield Call("finish", {"message": "I have looked at everything; it is done.", "outcome": "done"})
+
+
+class Sampler:
+    """Draws JSON values that fit a schema."""
+
+    WORDS = ("a", "example", "call back", "2026-03-05T14:00:00Z", "yes")
+
+    def __init__(self, draw: Stream, brief: Mapping[str, Any]) -> None:
+        self._draw = draw
+        self._ids = [v for v in brief.values() if type(v) is int]
+        self._k = 0
+
+    def _next(self) -> int:
+        self._k += 1
+        return self._k
+
+    def object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Draw an object: what is required, and each other property half of the time."""
+        out: dict[str, Any] = {}
+        for name, inner in schema["properties"].items():
+            if name in schema.get("required", ()) or self._draw.chance(500_000, "sample", self._next()):
+                out[name] = self.value(inner)
+        if not out and schema.get("minProperties"):
+            name = self._draw.pick(sorted(schema["properties"]), "sample", self._next())
+            out[name] = self.value(schema["properties"][name])
+        return out
+
+    def value(self, schema: Mapping[str, Any]) -> Any:
+        """Draw a value."""
+        draw = self._draw
+        if "anyOf" in schema:
+            return self.value(schema["anyOf"][0])
+        if "enum" in schema:
+            return draw.pick(schema["enum"], "sample", self._next())
+        match schema.get("type"):
+            case "integer":
+                low = schema.get("minimum", 1)
+                high = min(schema.get("maximum", 90), low + 89)
+                if self._ids and "minimum" not in schema and draw.chance(500_000, "sample", self._next()):
+                    return draw.pick(self._ids, "sample", self._next())
+                return draw.between(low, high, "sample", self._next())
+            case "boolean":
+                return draw.chance(500_000, "sample", self._next())
+            case "array":
+                return [self.value(schema["items"]) for _ in range(draw.below(3, "sample", self._next()))]
+            case "object":
+                return self.object(schema)
+            case _:
+                if schema.get("format") == "date-time":
+                    return "2026-03-05T14:00:00Z"
+                return draw.pick(self.WORDS, "sample", self._next())
+
+
+def transcript(conversation: Conversation) -> Policy:
+    """Make the policy that sends what an assistant sent in a recorded conversation, call by call."""
+
+    def play(task: Task) -> Play:
+        for turn in conversation.turns:
+            if turn.calls:
+                yield [Call(call.tool, call.arguments, call.id) for call in turn.calls]
+            elif turn.text:
+                yield turn.text
+
+    return play
+
+
+GENERIC: Mapping[str, Policy] = {"null": null, "refuse": refuse, "random": random, "spam": spam}
+
+
+def policy_names(scenario: Scenario[Any]) -> list[str]:
+    """Name the scripted policies of a scenario."""
+    return sorted({*GENERIC, *scenario.policies})
+
+
+class PolicySource:
+    """Gives the policy of each episode of a run."""
+
+    def __init__(self, name: str, scenario: Scenario[Any], episodes: int) -> None:
+        self.name = name
+        self.askable = not name.startswith(TRANSCRIPT)
+        """Whether it answers to other observations than those that it has seen."""
+        self._conversations: tuple[Conversation, ...] = ()
+        self._policy: Policy | None = None
+        if not self.askable:
+            path = Path(name[len(TRANSCRIPT) :])
+            self._conversations = read_transcript(path)
+            if len(self._conversations) < episodes:
+                raise UsageError(
+                    f"transcript {str(path)!r} holds {len(self._conversations)} conversations, "
+                    f"the run has {episodes} episodes",
+                    f"give a seed range of {len(self._conversations)}",
+                )
+            return
+        self._policy = scenario.policies.get(name) or GENERIC.get(name)
+        if self._policy is None:
+            raise UnknownName.among(
+                f"policy of {scenario.id}", name, [*policy_names(scenario), TRANSCRIPT + "FILE"]
+            )
+
+    def policy(self, index: int) -> Policy:
+        """Give the policy of the run's `index`-th episode (from 0)."""
+        if self._policy is not None:
+            return self._policy
+        return transcript(self._conversations[index])

@@ -1,0 +1,1 @@
+"""The taxonomy and the detectors: pure functions of journal rows."""

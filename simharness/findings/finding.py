@@ -1,0 +1,62 @@
+"""A finding: one detected thing, with its code, its place, its evidence and one sentence about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Effect(StrEnum):
+    """What a finding did to the outcome."""
+
+    HINDERED = "hindered"
+    HELPED = "helped"
+    NONE = "none"
+
+
+class Confidence(StrEnum):
+    """How sure a finding is."""
+
+    PROVED = "proved"
+    DETECTED = "detected"
+    SUSPECTED = "suspected"
+    HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One detected thing."""
+
+    code: str
+    """Taxonomy code, e.g. H112."""
+    step: int
+    """The step it belongs to, from 1; 0 for the start."""
+    t: int
+    """Tick."""
+    keys: tuple[str, ...]
+    """Rows concerned, as `table:id`."""
+    evidence: dict[str, Any] = field(default_factory=dict[str, Any])
+    events: tuple[int, ...] = ()
+    """Journal rows that show it, by index, cause first."""
+    explanation: str = ""
+    """One sentence with the values."""
+    mechanism: str = ""
+    """What ablation would make tell the truth, e.g. `cache:deals.detail`."""
+    effect: Effect = Effect.NONE
+    confidence: Confidence = Confidence.DETECTED
+
+    def record(self) -> dict[str, Any]:
+        """Give the finding as recordings and JSON hold it."""
+        return {
+            "code": self.code,
+            "step": self.step,
+            "t": self.t,
+            "keys": list(self.keys),
+            "evidence": dict(self.evidence),
+            "events": list(self.events),
+            "explanation": self.explanation,
+            "mechanism": self.mechanism,
+            "effect": str(self.effect),
+            "confidence": str(self.confidence),
+        }
