@@ -7,6 +7,9 @@ the project, was written first and then frozen: don't tune it, and don't keep it
 models beyond what makes the outcomes comparable.
 """
 
+# SimPy leaves the parameters of its requests and callbacks open.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from bisect import bisect_right

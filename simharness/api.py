@@ -15,6 +15,7 @@ from simharness.product.goal import MILLION, Criterion, Ending
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 from simharness.product.product import Product
 from simharness.product.scenario import Drawing, Instance, Scenario
+from simharness.product.showcase import Showcase
 from simharness.product.store import Store, query, store
 from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool
 from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
@@ -49,6 +50,7 @@ __all__ = [
     "Refused",
     "Row",
     "Scenario",
+    "Showcase",
     "Store",
     "Stream",
     "Table",

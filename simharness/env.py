@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simharness.audit.attribution import judge
@@ -12,12 +12,16 @@ from simharness.episode.episode import Episode, StepRecord
 from simharness.episode.info import info_of
 from simharness.episode.plan import Plan
 from simharness.episode.play import drive, observe, perform
-from simharness.episode.policies import PolicySource
+from simharness.episode.policies import PolicySource, scripted
+from simharness.episode.replay import Replay
+from simharness.episode.replay import replay as replay_record
 from simharness.errors import ContractBreach, HarnessError, UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.product.fault import parse_load
 from simharness.product.policy import Action, Observation, Policy
-from simharness.units import format_duration, humanize
+from simharness.product.registry import load_scenario
+from simharness.recording.reader import EpisodeRecord, read_file
+from simharness.units import format_duration, humanize, parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,12 +224,10 @@ def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
     return Outcome(episode, verdict)
 
 
-def new_episode(plan: Plan, policy: str, sink: Sink | None = None) -> Episode:
+def new_episode(plan: Plan, policy: str, sink: Sink | None = None, *, keep_rows: bool = True) -> Episode:
     """Begin an episode whose recording says what made it."""
-    from simharness.product.registry import load_scenario
-
     product, _ = load_scenario(plan.scenario)
-    return Episode(plan, sink=sink, info=info_of(product, policy))
+    return Episode(plan, sink=sink, info=info_of(product, policy), keep_rows=keep_rows)
 
 
 def make_plan(
@@ -257,15 +259,11 @@ def make_plan(
 
 def with_seed(plan: Plan, seed: int) -> Plan:
     """Give a plan with another seed."""
-    from dataclasses import replace
-
     return replace(plan, seed=seed)
 
 
 def ticks_of(value: str | int) -> int:
     """Read a length of time: a duration text, or ticks."""
-    from simharness.units import parse_duration
-
     return parse_duration(value)
 
 
@@ -279,3 +277,25 @@ def pins_of(
         calls = len(action) if isinstance(action, Sequence) and not isinstance(action, str) else 1
         latency = [latency] * calls
     return tuple({name: ticks_of(wait) for name, wait in one.items()} for one in latency)
+
+
+def replay(path: str | Path, *, until: int | None = None) -> Replay:
+    """Replay the one episode of a file, bit for bit. Raises Divergence where it goes another way."""
+    return replay_record(only_episode(path), until=until)
+
+
+def audit(path: str | Path) -> Verdict:
+    """Judge the one episode of a file again: replay it, run the detectors, prove by re-running."""
+    record = only_episode(path)
+    episode = replay_record(record).episode
+    name = str(record.info.get("policy", ""))
+    policy = scripted(name, episode.scenario)
+    return judge(episode, policy, episode.scenario.policies.get("expert"))
+
+
+def only_episode(path: str | Path) -> EpisodeRecord:
+    """Read the one episode of a file. Raises UsageError when it holds none or several."""
+    found = read_file(path)
+    if len(found) != 1:
+        raise UsageError(f"{str(path)!r} holds {len(found)} episodes", "give a file with one")
+    return found[0]

@@ -22,6 +22,7 @@ from simharness.models.crm.profiles import PROFILES
 from simharness.models.crm.rewards import REWARD_MODES
 from simharness.models.crm.rules import DISCOUNT_FREE, MOVES, OPEN_STAGES
 from simharness.models.crm.scenarios import SCENARIOS
+from simharness.models.crm.showcases import SHOWCASES
 from simharness.models.crm.tables import (
     Account,
     Activity,
@@ -50,6 +51,7 @@ class Crm(Product):
     faults = FAULTS
     scenarios = SCENARIOS
     reward_modes = REWARD_MODES
+    showcases = SHOWCASES
 
     users = store(User, views=("auth",))
     accounts = store(Account, views=("detail", "list"), unique=("domain",))
@@ -141,6 +143,10 @@ class Crm(Product):
         champion_id = fields.get("champion_id")
         if champion_id is not None and self.contacts.true(champion_id) is None:
             raise Refused("invalid_arguments", f"there is no contact {champion_id} to be the champion")
+        if "owner_id" in fields:
+            owner = self.users.true(fields["owner_id"])
+            if owner is None or not owner.active:
+                raise Refused("invalid_arguments", f"there is no active user {fields['owner_id']} to own the deal")
         if "discount_pct" in fields and not 0 <= fields["discount_pct"] <= 100:
             raise Refused("invalid_arguments", "discount_pct is a percentage from 0 to 100")
         edit = yield from self.deals.edit(op, deal_id, if_version)

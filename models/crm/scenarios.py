@@ -8,7 +8,7 @@ from simharness.api import Criterion, Drawing, Ending, Instance, Scenario
 from simharness.models.crm import policies
 from simharness.models.crm.base import CONTACTS_EACH, DEALS, EPOCH, REPS, base_rows
 from simharness.models.crm.footprint import forbidden_writes
-from simharness.models.crm.people import Customers, Managers, start_team
+from simharness.models.crm.people import TEAM, Customers, Managers, start_team
 from simharness.models.crm.rules import DISCOUNT_FREE, RULES_TEXT, next_move
 from simharness.models.crm.tables import ApprovalRequest
 
@@ -28,6 +28,7 @@ class Negotiation(Scenario["Crm"]):
         "with that move's required act and no forbidden write"
     )
     epoch = EPOCH
+    team = TEAM
     policies = {"expert": policies.expert, "nurture": policies.nurture}
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:

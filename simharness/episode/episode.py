@@ -108,6 +108,9 @@ class Episode:
         self.repair = repair
         self.sink: Sink = sink if sink is not None else FrameLog()
         self.steps: list[StepRecord] = []
+        """Finished steps; only the last one where rows are not kept."""
+        self.count = 0
+        """Steps so far."""
         self.criteria: tuple[Criterion, ...] = ()
         self.ended = False
         self.bad_calls = 0
@@ -120,7 +123,9 @@ class Episode:
         world.repair = repair
         self.world = world
         self.product: Product = product_class(world, templates(product_class, scenario), settings, plan.load)
-        drawing = Drawing(Stream(world.draws, "instance", 0), plan.pins)
+        # Think times and instance are drawn apart from the world: a replay takes both from the recording.
+        self._own_draws = Draws(plan.seed)
+        drawing = Drawing(Stream(self._own_draws, "instance", 0), plan.pins)
         scenario.draw(drawing)
         self.instance: Instance = drawing.finish()
         identity = scenario.start(self.product, self.instance)
@@ -133,7 +138,6 @@ class Episode:
         self.ticks_max = plan.ticks_max or scenario.ticks_max
         self._settings = settings
         self._renderer = Renderer()
-        self._thinking = Draws(plan.seed)
         self._pending: list[tuple[Process, int]] = []
         self.recorder = Recorder(world, self.sink, keep_rows=keep_rows)
         header = plan.header(product_class.name, product_class.semantics, self.instance)
@@ -180,7 +184,7 @@ class Episode:
     def think_ticks(self, step: int) -> int:
         """Give the default think time before a step: the same for all policies on this seed."""
         low, high = THINK
-        return Stream(self._thinking, "agent/think", step).between(low, high, "think")
+        return Stream(self._own_draws, "agent/think", step).between(low, high, "think")
 
     def call(
         self,
@@ -197,7 +201,7 @@ class Episode:
             raise UsageError(f"a turn of {len(calls)} calls", f"give 1 to {CALLS_PER_TURN}, or stop()")
         if len(pins) not in (0, len(calls)):
             raise UsageError(f"{len(pins)} maps of waits for {len(calls)} calls", "give one a call, or none")
-        step = len(self.steps) + 1
+        step = self.count + 1
         named = tuple(
             call if call.id else RawCall(id=default_id(step, i), tool=call.tool, arguments=call.arguments)
             for i, call in enumerate(calls)
@@ -206,18 +210,18 @@ class Episode:
 
     def say(self, text: str, at: int | None = None) -> StepRecord:
         """Send plain text: a message to the person who asked."""
-        step = len(self.steps) + 1
+        step = self.count + 1
         return self._step(Input(step, self._instant(step, at), TEXT, text=text))
 
     def stop(self, at: int | None = None) -> StepRecord:
         """End the episode as an agent does that just goes away."""
-        step = len(self.steps) + 1
+        step = self.count + 1
         return self._step(Input(step, self._instant(step, at), STOP))
 
     def send(self, given: Input) -> StepRecord:
         """Send a recorded input again, at its recorded instant."""
-        if given.step != len(self.steps) + 1:
-            raise UsageError(f"input of step {given.step} sent as step {len(self.steps) + 1}")
+        if given.step != self.count + 1:
+            raise UsageError(f"input of step {given.step} sent as step {self.count + 1}")
         self._instant(given.step, given.at)
         return self._step(given)
 
@@ -265,7 +269,7 @@ class Episode:
         told = [[r.ok, encode(r.value, intern)] for r in results]
         flags = TERMINATED * terminated | TRUNCATED * truncated
         self.recorder.step(given.step, record.t, told, reward, flags)
-        self.steps.append(record)
+        self._keep(record)
         if terminated or truncated:
             self.ended = True
         if self.ended or given.step % CHECKPOINT_STEPS == 0:
@@ -280,10 +284,14 @@ class Episode:
         self.aborted = failure(f"{text} ({where})", getattr(error, "hint", "") or self.command)
         self.ended = True
         self.recorder.step(given.step, self.world.ticks, [], None, ABORTED)
-        self.steps.append(
-            StepRecord(given, self.world.ticks, (), None, False, False, (first, len(self.world.rows)))
-        )
+        self._keep(StepRecord(given, self.world.ticks, (), None, False, False, (first, len(self.world.rows))))
         return self.aborted
+
+    def _keep(self, record: StepRecord) -> None:
+        self.count += 1
+        if not self.recorder.keep_rows:
+            self.steps.clear()
+        self.steps.append(record)
 
     @property
     def command(self) -> str:
@@ -410,7 +418,7 @@ class Episode:
         """Write the verdict, if there is one, and the footer."""
         if verdict is not None:
             self.recorder.verdict(verdict)
-        self.recorder.footer(len(self.steps), self.sink.chain)
+        self.recorder.footer(self.count, self.sink.chain)
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file. Raises RecordingError when that can't be done."""

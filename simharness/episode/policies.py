@@ -132,6 +132,11 @@ def policy_names(scenario: Scenario[Any]) -> list[str]:
     return sorted({*GENERIC, *scenario.policies})
 
 
+def scripted(name: str, scenario: Scenario[Any]) -> Policy | None:
+    """Give a scripted policy by name, or None for a name that can't be asked again (a transcript, a caller)."""
+    return scenario.policies.get(name) or GENERIC.get(name)
+
+
 class PolicySource:
     """Gives the policy of each episode of a run."""
 
@@ -151,7 +156,7 @@ class PolicySource:
                     f"give a seed range of {len(self._conversations)}",
                 )
             return
-        self._policy = scenario.policies.get(name) or GENERIC.get(name)
+        self._policy = scripted(name, scenario)
         if self._policy is None:
             raise UnknownName.among(
                 f"policy of {scenario.id}", name, [*policy_names(scenario), TRANSCRIPT + "FILE"]

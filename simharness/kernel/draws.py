@@ -50,7 +50,7 @@ class Draws:
         self.seed = seed
         self.counts: dict[str, int] = {}
         """Fetches by owner; checkpoints carry them, so that a divergence can name the first culprit."""
-        self._bits = Philox(key=[0, 0])
+        self._bits: Any = Philox(key=[0, 0])  # NumPy's own type of `state` differs by version
         self._raw = self._bits.random_raw
         # Plain lists: NumPy reads them in 0.3 us, arrays take more than twice that.
         self._inner: dict[str, Any] = {"counter": [0, 0, 0, 0], "key": [seed, 0]}

@@ -80,9 +80,10 @@ class Named:
 
     def __init__(self, decisions: Mapping[tuple[str, int], int]) -> None:
         for (owner, sequence), rank in decisions.items():
-            if not 0 <= rank < 1 << RANK_BITS:
+            if sequence < 0 or not 0 <= rank < 1 << RANK_BITS:
                 raise UsageError(
-                    f"rank {rank!r} of decision ({owner!r}, {sequence}) is out of range", "give 0 to 2**32 - 1"
+                    f"rank {rank!r} of decision ({owner!r}, {sequence}) is out of range",
+                    "give ranks from 0 to 2**32 - 1, sequences from 0",
                 )
         self.decisions = dict(sorted(decisions.items()))
 
@@ -109,10 +110,14 @@ def parse_scheduler(record: Mapping[str, object]) -> Scheduler:
             named: dict[tuple[str, int], int] = {}
             for item in decisions:
                 match item:
-                    case [str(owner), int(sequence), int(rank)]:
+                    case [str(owner), int(sequence), int(rank)] if (owner, sequence) not in named and not (
+                        isinstance(sequence, bool) or isinstance(rank, bool)
+                    ):
                         named[owner, sequence] = rank
                     case _:
-                        raise UsageError(f"decision {item!r} is not readable", "give [process, sequence, rank]")
+                        raise UsageError(
+                            f"decision {item!r} is not readable", "give [process, sequence, rank], each once"
+                        )
             return Named(named)
         case _:
             raise UsageError(

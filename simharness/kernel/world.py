@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import simpy
-from simpy.events import NORMAL, Event, EventPriority
+from simpy.events import NORMAL, Event, EventPriority, Initialize, Interruption
 
 from simharness.errors import Deadlock, HarnessError, ProcessFailed, SimharnessError, UsageError
 from simharness.kernel import journal
@@ -30,10 +30,6 @@ EVENTS_PER_INSTANT = 1_000_000
 """Events at one instant after which the world is taken to spin."""
 
 
-_NO_EVENT = object()
-"""What something without callbacks has in their place."""
-
-
 class Wait(Event):
     """An event of a lock, pool or mailbox that says what it stands for."""
 
@@ -47,6 +43,7 @@ class Process(simpy.Process):
 
     def __init__(self, world: World, generator: Generator[Event, Any, Any], name: str) -> None:
         self._label = name
+        self._world = world
         super().__init__(world, generator)
 
     @property
@@ -59,13 +56,13 @@ class Process(simpy.Process):
 
         SimPy throws a copy, `type(e)(*e.args)`: attributes vanish and a class that takes other arguments is a TypeError.
         """
-        env = self.env
-        env._active_proc = self
-        send = self._generator.send
+        world = self._world
+        world._active_proc = self
+        straight_on = 0
         while True:
             try:
                 if event._ok:
-                    event = send(event._value)
+                    event = self._generator.send(event._value)
                 else:
                     event._defused = True
                     event = self._generator.throw(event._value)
@@ -75,8 +72,9 @@ class Process(simpy.Process):
             except BaseException as error:
                 self._end(False, error)
                 break
-            callbacks: Any = getattr(event, "callbacks", _NO_EVENT)
-            if callbacks is _NO_EVENT:
+            try:
+                callbacks: Any = event.callbacks
+            except AttributeError:
                 kind = type(event).__name__
                 self._end(False, HarnessError(f"process {self._label!r} yields a {kind}, not an event"))
                 break
@@ -84,7 +82,11 @@ class Process(simpy.Process):
                 callbacks.append(self._resume)
                 self._target = event
                 break
-        env._active_proc = None
+            straight_on += 1
+            if straight_on == EVENTS_PER_INSTANT:
+                self._end(False, world.spinning())
+                break
+        world._active_proc = None
 
     def _end(self, ok: bool, value: object) -> None:
         self._ok = ok
@@ -124,8 +126,10 @@ class World(simpy.Environment):
         self._done.callbacks = None  # type: ignore[assignment]  # already processed: yielding it costs no event
         self.scheduler: Scheduler = scheduler or Fifo()
         self.ranked = not isinstance(self.scheduler, Fifo)
+        self._caller = ""
         if self.ranked:
             self._sequences: dict[str, int] = {}
+            self._start_ranks: dict[str, int] = {}
             self.schedule = self._schedule_ranked  # type: ignore[method-assign]
 
     # --- time and order -------------------------------------------------------------------------------------------
@@ -155,15 +159,27 @@ class World(simpy.Environment):
         if type(delay) is not int or delay < 0:
             raise bad_delay(delay)
         self._serial = serial = self._serial + 1
-        active = self._active_proc
-        owner = active.name if active is not None else ""
+        owner = self._owner(event)
         sequence = self._sequences.get(owner, 0)
         self._sequences[owner] = sequence + 1
         rank = self.scheduler.rank(owner, sequence)
+        if isinstance(event, Initialize):
+            self._start_ranks[owner] = rank
+        elif isinstance(event, Interruption) and not has_started(event.process):
+            rank = max(rank, self._start_ranks[event.process.name])  # no interrupt comes before the start
         if rank:
             self.emit((journal.RANK, self._now, self.intern(owner), sequence, rank))
         # One key: SimPy's heap entries have four places, and rank << 64 | serial keeps them so.
         heappush(self._queue, (self._now + delay, priority, rank << 64 | serial, event))
+
+    def _owner(self, event: Event) -> str:
+        """Name the process that a decision belongs to; a global count of decisions would shift with every addition."""
+        if isinstance(event, Initialize):
+            started: Any = event.callbacks[0]
+            name: str = started.__self__.name
+            return name
+        active = self._active_proc
+        return active.name if active is not None else self._caller
 
     def pause(self, ticks: int) -> Event:
         """Give an event `ticks` from now; 0 is over already, and a process that yields it goes straight on."""
@@ -191,12 +207,25 @@ class World(simpy.Environment):
 
     def after(self, ticks: int, callback: Callable[[Event], None]) -> None:
         """Call `callback` `ticks` from now (0: later in this instant)."""
+        if self.ranked:
+            callback = self._owned(callback)
         event = Event.__new__(Event)
         event.env = self
         event.callbacks = [callback]
         event._value = None
         event._ok = True
         self.schedule(event, NORMAL, ticks)
+
+    def _owned(self, callback: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Let what a callback schedules belong to whoever asked for the callback."""
+        caller = self._active_proc.name if self._active_proc is not None else self._caller
+
+        def run(event: Event) -> None:
+            self._caller = caller
+            callback(event)
+            self._caller = ""
+
+        return run
 
     # --- processes ------------------------------------------------------------------------------------------------
 
@@ -257,7 +286,7 @@ class World(simpy.Environment):
                 if not event._ok and not hasattr(event, "_defused"):
                     raise failure(self, event)
             if self._now == start:
-                raise self._spinning()
+                raise self.spinning()
 
     def settle(self) -> None:
         """Run what is left of this instant."""
@@ -277,9 +306,10 @@ class World(simpy.Environment):
                 callback(event)
             if not event._ok and not hasattr(event, "_defused"):
                 raise failure(self, event)
-        raise self._spinning()
+        raise self.spinning()
 
-    def _spinning(self) -> Deadlock:
+    def spinning(self) -> Deadlock:
+        """Build the error for an instant that doesn't end."""
         return Deadlock(
             f"the instant {format_duration(self._now)} has not ended after {EVENTS_PER_INSTANT} events: "
             + "; ".join(self.waiting()[:8]),
@@ -314,6 +344,12 @@ def bad_delay(delay: object) -> UsageError:
     )
 
 
+def has_started(process: simpy.Process) -> bool:
+    """Tell whether the generator of a process has been entered."""
+    target: Any = process.target
+    return not isinstance(target, Initialize) or target.callbacks is None
+
+
 def describe(process: Process) -> str:
     """Say what a process waits for."""
     target: Event | None = process.target
@@ -328,7 +364,7 @@ def describe(process: Process) -> str:
 
 def failure(world: World, event: Event) -> BaseException:
     """Build what to raise for an event that failed with nobody to handle it."""
-    cause = event._value
+    cause: BaseException = event._value
     if not isinstance(cause, Exception):
         return cause  # KeyboardInterrupt and SystemExit, which SimPy catches like any failure
     if isinstance(cause, SimharnessError):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from simharness.kernel.world import World
     from simharness.parts.cache import Cache
     from simharness.product.scenario import Scenario
+    from simharness.product.showcase import Showcase
 
 COMMON_KNOBS = (
     knobs.span("api.latency", "0s", "wait between sending a call and its check"),
@@ -55,6 +56,8 @@ class Product:
     faults: ClassVar[tuple[Fault, ...]] = ()
     own_knobs: ClassVar[tuple[Knob, ...]] = ()
     scenarios: ClassVar[tuple[Scenario[Any], ...]] = ()
+    showcases: ClassVar[tuple[Showcase, ...]] = ()
+    """Episodes that `simharness demo` shows."""
     reward_modes: ClassVar[Mapping[str, Callable[[Any, Ending], int]]] = {}
     """Ways to pay other than by the goal: name to a function that gives millionths."""
 

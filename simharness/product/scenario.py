@@ -97,6 +97,8 @@ class Scenario(Generic[P]):
     """Longest time for which effects under way are waited for before grading."""
     pass_mark: ClassVar[int] = 1_000_000
     """Reward in millionths from which an episode passes."""
+    team: ClassVar[int] = 20
+    """Background users at load 1."""
     agent: ClassVar[str] = "agent"
     """Owner of the agent's operations."""
     policies: ClassVar[Mapping[str, Policy]] = {}

@@ -14,6 +14,8 @@ from benchmarks.simpy_twin import DEALS, Told, World, mixed_calls, run_episode
 def test_expert_succeeds(
     load: float, seeds: int, calls: tuple[float, float], seconds: tuple[float, float]
 ) -> None:
+    # At load 8 the others touch the deal every six seconds or so, and on about 1 % of seeds
+    # beyond these the expert loses its patience with conflicts.
     results = [run_episode(seed, load) for seed in range(seeds)]
     assert [seed for seed, result in enumerate(results) if result.reward != 1.0] == []
     assert calls[0] < mean(result.calls for result in results) < calls[1]
@@ -83,19 +85,25 @@ def test_forbidden_moves() -> None:
 
 def test_reads_come_from_the_cache_until_it_expires() -> None:
     world = world_without_others()
-
-    def took() -> float:
-        before = world.env.now
-        world.call("get_contact", contact_id=1)
-        return world.env.now - before
-
-    took()
+    cache = world.crm.contacts.detail
+    assert cache is not None
+    contact = world.call("get_contact", contact_id=1).value
+    assert cache.get(1) is None  # the put is under way
     world.wait(1)
-    queries: list[bool] = []
-    for pause in (1.0, 301.0):
+    assert cache.get(1) is contact
+    world.wait(298)
+    assert cache.get(1) is contact
+    world.wait(2)
+    assert cache.get(1) is None
+
+
+def test_a_commit_drops_what_is_cached_and_what_is_under_way() -> None:
+    world = world_without_others()
+    cache = world.crm.contacts.detail
+    assert cache is not None
+    for pause in (0.0001, 1.0):
+        world.call("get_contact", contact_id=1)
         world.wait(pause)
-        contacts = world.crm.contacts.detail
-        assert contacts is not None
-        queries.append(contacts.get(1) is not None)
-        assert took() > 0.004
-    assert queries == [True, False]
+        world.crm.contacts.update(1, {"role": "engineering"})
+        world.wait(1)
+        assert cache.get(1) is None

@@ -1,0 +1,115 @@
+"""What the agent saw beside what was true: every read of its, with the columns that differed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simharness.findings.story import AGENT
+from simharness.kernel.calendar import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simharness.kernel.journal import Row
+    from simharness.parts.row import RowType
+    from simharness.product.product import Product
+    from simharness.recording.rows import Rows, Told
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One row that the agent read."""
+
+    step: int
+    t: int
+    """Tick."""
+    view: str
+    key: str
+    """`table:id`."""
+    served: int
+    true: int
+    age: int
+    """Ticks since when it had been wrong; 0 for a fresh read."""
+    source: str
+    differences: tuple[tuple[str, Any, Any], ...]
+    """`(column, saw, true)`; what was seen is None where the answer didn't show it."""
+
+
+def sightings(rows: Rows, product: type[Product]) -> list[Sighting]:
+    """List what the agent read, in order."""
+    types: dict[str, RowType[Any]] = {name: spec.row_type for name, spec in product.specs().items()}
+    commits = [row for row in rows.rows if row.kind == "COMMIT"]
+    out: list[Sighting] = []
+    for told in rows.steps:
+        last = next((s.first for s in rows.steps if s.step == told.step + 1), len(rows.rows))
+        for row in rows.rows[told.first : last]:
+            if row.values.get("owner") != AGENT or not about_task(row):
+                continue
+            for key, served, true, age in reads_of(row):
+                view: str = row.values["view"]
+                table = view.rpartition(".")[0]
+                differences = differ(types[table], commits, told, table, key, served, row.index) if age else ()
+                out.append(
+                    Sighting(
+                        told.step,
+                        row.t,
+                        view,
+                        f"{table}:{key}",
+                        served,
+                        true,
+                        age,
+                        row.values["source"],
+                        tuple(differences),
+                    )
+                )
+    return out
+
+
+def about_task(row: Row) -> bool:
+    """Tell whether a row is a read that the agent asked for (reads of permissions are not)."""
+    return row.kind in ("READ", "LIST") and not row.values["view"].endswith(".auth")
+
+
+def reads_of(row: Row) -> Iterator[tuple[int, int, int, int]]:
+    """Give `(key, served, true, age)` of a READ, and of what was wrong in a LIST."""
+    v = row.values
+    if row.kind == "READ":
+        yield v["key"], v["served"], v["true"], v["age"]
+        return
+    wrong = {key: (served, true, age) for key, served, true, age in zip(*[iter(v["wrong"])] * 4, strict=True)}
+    for key, version in zip(*[iter(v["rows"])] * 2, strict=True):
+        if key not in wrong:
+            yield key, version, version, 0
+    for key, (served, true, age) in wrong.items():
+        yield key, served, true, age
+
+
+def differ(
+    row_type: RowType[Any], commits: list[Row], told: Told, table: str, key: int, served: int, before: int
+) -> list[tuple[str, Any, Any]]:
+    """List the columns that commits after version `served` have changed, with what the agent was shown."""
+    shown = shown_row(told, key)
+    true: dict[str, Any] = {}
+    for row in commits:
+        v = row.values
+        if v["table"] != table or v["key"] != key or abs(v["after"]) <= served or row.index >= before:
+            continue
+        for column, value in zip(*[iter(v["delta"])] * 2, strict=True):
+            known = row_type.columns[column]
+            true[known.name] = format_instant(value) if known.instant and value is not None else value
+    return [(name, shown.get(name), value) for name, value in true.items() if shown.get(name) != value]
+
+
+def shown_row(told: Told, key: int) -> Mapping[str, Any]:
+    """Find the row with this id in what a step told the agent."""
+    for _, value in told.results:
+        if isinstance(value, dict):
+            if value.get("id") == key:
+                return value
+            for inner in value.values():
+                if isinstance(inner, list):
+                    for item in inner:
+                        if isinstance(item, dict) and item.get("id") == key:
+                            return item
+    return {}

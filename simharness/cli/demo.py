@@ -1,0 +1,92 @@
+"""`simharness demo`: what a newcomer sees first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from simharness.audit.sightings import sightings
+from simharness.cli.output import reward_text, table
+from simharness.cli.show import truth_lines
+from simharness.env import Outcome, finish, make_plan, new_episode
+from simharness.episode.policies import PolicySource
+from simharness.episode.replay import replay
+from simharness.errors import SimharnessError
+from simharness.product.registry import load_product, product_names
+from simharness.recording.format import from_os_error
+from simharness.recording.reader import read_file
+from simharness.recording.rows import read_rows
+
+if TYPE_CHECKING:
+    from simharness.product.product import Product
+    from simharness.product.showcase import Showcase
+
+
+@click.command("demo")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True, metavar="DIR"
+)
+def command(out: Path) -> int:
+    """Show episodes in a faulty and a sound form: what was seen, what was true, whose fault it was, and the proof."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_os_error("make folder", out, error) from error
+    for name in product_names():
+        product = load_product(name)
+        for showcase in product.showcases:
+            show(product, showcase, out)
+    return 0
+
+
+def show(product: type[Product], showcase: Showcase, out: Path) -> None:
+    """Play one showcase in both forms."""
+    faults = " ".join(f"--fault {fault}" for fault in showcase.faults)
+    click.echo(f"episode {showcase.number}: {showcase.title}")
+    click.echo(f"  {showcase.scenario} --seed {showcase.number} --load {showcase.load} {faults}")
+    click.echo()
+    file = out / f"episode-{showcase.number}.simrec"
+    outcome = play(showcase, showcase.faults, file)
+    (record,) = read_file(file)
+    table(("step", "saw", "true", "age"), truth_lines(sightings(read_rows(record), product)))
+    verdict = outcome.verdict
+    click.echo()
+    click.echo(f"  reward {reward_text(verdict.score)}")
+    for arm in verdict.arms:
+        click.echo(f"  {showcase.label} true -> reward {reward_text(arm.score)}, the same policy asked again")
+    click.echo(f"  verdict: {verdict.headline}")
+    click.echo(f"  replayed {same(file)}")
+    sound_file = out / f"episode-{showcase.number}-sound.simrec"
+    sound = play(showcase, (), sound_file)
+    click.echo(
+        f"  without the fault: reward {reward_text(sound.verdict.score)}, {sound.verdict.headline}, "
+        f"replayed {same(sound_file)}"
+    )
+    click.echo()
+    click.echo("  see for yourself:")
+    click.echo(f"    simharness show {file} --truth")
+    click.echo(f"    simharness whatif {file} --ablate {showcase.ablate}")
+    click.echo(f"    simharness replay {file}")
+
+
+def play(showcase: Showcase, faults: tuple[str, ...], file: Path) -> Outcome:
+    """Run one form and keep its recording."""
+    plan = make_plan(
+        showcase.scenario, showcase.number, showcase.load, faults, config=showcase.config
+    )
+    episode = new_episode(plan, showcase.policy)
+    source = PolicySource(showcase.policy, episode.scenario, 1)
+    outcome = finish(episode, source.policy(0), askable=source.askable)
+    episode.save(file)
+    return outcome
+
+
+def same(file: Path) -> str:
+    """Replay a recording and say how it came out."""
+    (record,) = read_file(file)
+    try:
+        return f"identical ({replay(record).digest[:12]})"
+    except SimharnessError as error:
+        return f"DIFFERENT: {error.message}"

@@ -1,0 +1,54 @@
+"""Finding episodes in a recording, a shard or a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simharness.errors import RecordingError, UnknownName, UsageError
+from simharness.recording.reader import iter_episodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simharness.recording.reader import EpisodeRecord
+
+
+def recordings(path: Path) -> list[Path]:
+    """List the recordings that a path stands for: the file itself, or the shards of a run, unsealed ones too."""
+    if not path.is_dir():
+        return [path]
+    shards = path / "shards"
+    folder = shards if shards.is_dir() else path
+    found = sorted([*folder.glob("*.simrec"), *folder.glob("*.simrec.part")])
+    if not found:
+        raise RecordingError(f"no recordings in {str(path)!r}", "give a .simrec file or a run directory")
+    return found
+
+
+def episodes(path: Path) -> Iterator[EpisodeRecord]:
+    """Read all episodes that a path stands for."""
+    for file in recordings(path):
+        yield from iter_episodes(file)
+
+
+def name_of(record: EpisodeRecord) -> str:
+    """Name an episode within its file: `scenario:seed`."""
+    return f"{record.header.get('scenario')}:{record.header.get('seed')}"
+
+
+def one_episode(path: Path, name: str | None) -> EpisodeRecord:
+    """Read the one episode that is meant. Raises UsageError when several could be."""
+    found = list(episodes(path))
+    if not found:
+        raise RecordingError(f"no episode in {str(path)!r}", "give a .simrec file that holds one")
+    if name is not None:
+        for record in found:
+            if name_of(record) == name or str(record.header.get("seed")) == name:
+                return record
+        raise UnknownName.among(f"episode in {str(path)!r}", name, map(name_of, found))
+    if len(found) > 1:
+        raise UsageError(
+            f"{str(path)!r} holds {len(found)} episodes", f"name one with --episode, e.g. {name_of(found[0])}"
+        )
+    return found[0]

@@ -1,0 +1,115 @@
+"""`simharness list`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from simharness.cli.output import emit_json, table
+from simharness.episode.policies import TRANSCRIPT, policy_names
+from simharness.errors import UsageError
+from simharness.product.registry import load_product, load_scenario, product_names
+
+if TYPE_CHECKING:
+    from simharness.product.product import Product
+
+KINDS = ("products", "scenarios", "faults", "policies", "tools", "knobs")
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(KINDS), default="scenarios")
+@click.argument("of", required=False, metavar="[PRODUCT|SCENARIO]")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def command(kind: str, of: str | None, as_json: bool) -> int:
+    """List what there is: of all products, or of one product or scenario."""
+    head, rows = LISTS[kind](of)
+    if as_json:
+        emit_json([dict(zip(head, row, strict=True)) for row in rows])
+    else:
+        table(head, [[first_line(cell) for cell in row] for row in rows], indent="")
+    return 0
+
+
+def first_line(cell: Any) -> str:
+    """Cut a cell to its first line."""
+    return str(cell).partition("\n")[0]
+
+
+def products(of: str | None) -> list[type[Product]]:
+    """Give the products that are meant."""
+    if of is None:
+        return [load_product(name) for name in product_names()]
+    return [load_product(of.rpartition("/")[0] if "/" in of and not of.endswith(".py") else of)]
+
+
+def one_scenario(kind: str, of: str | None) -> str:
+    """Give the scenario that is meant. Raises UsageError when none is."""
+    if of is None or "/" not in of:
+        raise UsageError(f"list {kind} needs a scenario", f"e.g. simharness list {kind} crm/negotiation")
+    return of
+
+
+def list_products(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List products."""
+    return ("id", "scenarios", "about"), [
+        (p.name, len(p.scenarios), p.__doc__ or "") for p in products(of)
+    ]
+
+
+def list_scenarios(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List scenarios with the prompt of seed 0."""
+    from simharness.episode.episode import Episode
+    from simharness.episode.plan import Plan
+
+    rows: list[tuple[Any, ...]] = []
+    for product in products(of):
+        for scenario in product.scenarios:
+            name = scenario.id if of is None or ".py:" not in of else f"{of}/{scenario.id.rpartition('/')[2]}"
+            rows.append((name, product.name, Episode(Plan(scenario=name)).prompt))
+    return ("id", "product", "prompt"), rows
+
+
+def list_faults(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List faults."""
+    return ("id", "what is broken"), [(f.id, f.doc) for p in products(of) for f in p.faults]
+
+
+def list_policies(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List the policies of a scenario, or of all."""
+    if of is not None and "/" in of:
+        _, scenario = load_scenario(of)
+        found = [scenario]
+    else:
+        found = [s for p in products(of) for s in p.scenarios]
+    return ("scenario", "policy"), [(s.id, name) for s in found for name in [*policy_names(s), TRANSCRIPT + "FILE"]]
+
+
+def list_tools(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List the tools of a scenario."""
+    product, _ = load_scenario(one_scenario("tools", of))
+    return ("tool", "arguments", "about"), [
+        (t.name, ", ".join(p.name + ("" if p.required else "?") for p in t.parameters), t.doc)
+        for t in product.tools.values()
+    ]
+
+
+def list_knobs(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List the knobs of a product, with the value of its production profile where it has one."""
+    if of is None:
+        raise UsageError("list knobs needs a product", "e.g. simharness list knobs crm")
+    (product,) = products(of)
+    production = product.profiles.get("production", {})
+    return ("knob", "default", "production", "forms", "about"), [
+        (k.key, k.default, production.get(k.key, ""), k.forms, k.doc) for k in product.knobs.values()
+    ]
+
+
+LISTS = {
+    "products": list_products,
+    "scenarios": list_scenarios,
+    "faults": list_faults,
+    "policies": list_policies,
+    "tools": list_tools,
+    "knobs": list_knobs,
+}

@@ -1,0 +1,74 @@
+"""Tables, JSON and progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+
+def emit_json(value: Any) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
+    """Print a table; columns as wide as their widest cell, numbers to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(h), *(len(row[i]) for row in cells)) if cells else len(h) for i, h in enumerate(head)]
+    right = [bool(cells) and all(row[i].replace(".", "").isdigit() for row in cells) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        return (
+            indent
+            + "  ".join(
+                cell.rjust(width) if to_right else cell.ljust(width)
+                for cell, width, to_right in zip(row, widths, right, strict=True)
+            ).rstrip()
+        )
+
+    click.echo(click.style(line(list(head)), dim=True))
+    for row in cells:
+        click.echo(line(row))
+
+
+def reward_text(score: int | None) -> str:
+    """Show a reward given in millionths."""
+    return "none" if score is None else f"{score / 1_000_000:.6f}".rstrip("0").ljust(3, "0")
+
+
+class ProgressLine:
+    """A line on stderr with count, rate and time left; silent for what takes less than a second."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._start = time.perf_counter_ns()
+        self._last = self._start
+        self._shown = False
+        self._live = sys.stderr.isatty()
+
+    def update(self, done: int, total: int, note: str = "") -> None:
+        """Show how far it has come, at most four times a second (every ten seconds without a terminal)."""
+        now = time.perf_counter_ns()
+        pause = 250_000_000 if self._live else 10_000_000_000
+        if now - self._start < 1_000_000_000 or now - self._last < pause:
+            return
+        self._last = now
+        seconds = (now - self._start) / 1e9
+        left = seconds / done * (total - done)
+        text = f"{done}/{total} {self._noun}, {done / seconds:.0f}/s, {left:.0f} s left{note}"
+        if self._live:
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+            self._shown = True
+        else:
+            click.echo(text, err=True)
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+            self._shown = False

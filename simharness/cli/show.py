@@ -1,0 +1,199 @@
+"""`simharness show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from simharness.audit.sightings import Sighting, sightings
+from simharness.cli.files import name_of, one_episode
+from simharness.cli.output import emit_json, reward_text, table
+from simharness.episode.inputs import read_inputs
+from simharness.episode.messages import chat_messages
+from simharness.errors import UsageError
+from simharness.product.registry import load_scenario
+from simharness.recording.rows import Rows, Told, read_rows
+from simharness.units import format_duration, humanize
+
+if TYPE_CHECKING:
+    from simharness.episode.episode import Input
+    from simharness.recording.reader import EpisodeRecord
+
+
+@click.command("show")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--episode", metavar="SCENARIO:SEED", help="One episode of a shard or run.")
+@click.option("--step", type=click.IntRange(min=1), metavar="N", help="One step in full, with its journal rows.")
+@click.option("--truth", is_flag=True, help="Every read of the agent beside the truth.")
+@click.option("--messages", is_flag=True, help="The episode as one line of chat JSONL (for transcript:FILE).")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def command(
+    path: Path, episode: str | None, step: int | None, truth: bool, messages: bool, as_json: bool
+) -> int:
+    """Show what the agent did and saw, and with --truth what was true."""
+    record = one_episode(path, episode)
+    if messages:
+        import json
+
+        click.echo(json.dumps({"messages": chat_messages(record)}, separators=(",", ":")))
+        return 0
+    rows = read_rows(record)
+    inputs = read_inputs(record)
+    seen = sightings(rows, load_scenario(str(record.header["scenario"]))[0])
+    if as_json:
+        emit_json(as_record(record, rows, inputs, seen))
+        return 0
+    heading(record, rows)
+    if step is not None:
+        one_step(rows, inputs, seen, step)
+    elif truth:
+        truth_table(seen)
+    else:
+        overview(rows, inputs, seen)
+    if record.verdict:
+        click.echo(f"verdict: {record.verdict.get('class')} {record.verdict.get('primary')}".rstrip())
+        click.echo(f"  {record.verdict.get('sentence')}")
+    return 0
+
+
+def heading(record: EpisodeRecord, rows: Rows) -> None:
+    """Say which episode it is and how it ended."""
+    header = record.header
+    faults = ", ".join(map(str, faults_of(record))) or "no fault"
+    last = rows.steps[-1] if rows.steps else None
+    reward = reward_text(last.reward) if last else "none"
+    policy = record.info.get("policy", "unknown")
+    click.echo(f"{name_of(record)} · load {int(str(header['load'])) / 1000:g} · {faults} · policy {policy}")
+    click.echo(f"  {len(rows.steps)} steps, reward {reward}, digest {record.digest}")
+    if record.problem:
+        click.echo(click.style(f"  {record.problem}", fg="yellow"))
+
+
+def faults_of(record: EpisodeRecord) -> list[object]:
+    """Give the faults of a header."""
+    faults = record.header.get("faults")
+    return list(faults) if isinstance(faults, list) else []
+
+
+def overview(rows: Rows, inputs: list[Input], seen: list[Sighting]) -> None:
+    """One line a step."""
+    stale = {s.step for s in seen if s.age}
+    lines: list[tuple[object, ...]] = []
+    for told, given in zip(rows.steps, inputs, strict=False):
+        lines.append(
+            (told.step, format_duration(told.t), did(given), got(told), "STALE" if told.step in stale else "")
+        )
+    table(("step", "time", "did", "was told", ""), lines)
+
+
+def did(given: Input) -> str:
+    """Show an action in a few words."""
+    if given.kind == "calls":
+        shown = ", ".join(f"{c.tool} {c.arguments}" for c in given.calls)
+        return cut(ascii(shown)[1:-1], 60)
+    return cut(f"text: {ascii(given.text)[1:-1]}", 60) if given.kind == "text" else "went away"
+
+
+def got(told: Told) -> str:
+    """Show what a step was told in a few words."""
+    if told.aborted:
+        return "the harness failed"
+    out: list[str] = []
+    for ok, value in told.results:
+        if not ok:
+            out.append(f"error {value.get('code')}")
+        elif isinstance(value, dict) and "id" in value and "version" in value:
+            out.append(f"id {value['id']} v{value['version']}")
+        elif isinstance(value, dict) and "ids" in value:
+            out.append(f"{len(value['ids'])} rows")
+        else:
+            out.append("ok")
+    return ", ".join(out)
+
+
+def truth_lines(seen: list[Sighting]) -> list[tuple[object, ...]]:
+    """Give a line for each stale read: what was seen, what was true, for how long."""
+    out: list[tuple[object, ...]] = []
+    for s in seen:
+        if s.age:
+            saw = ", ".join(f"{c} {short(a)}" for c, a, _ in s.differences)
+            true = ", ".join(f"{c} {short(b)}" for c, _, b in s.differences)
+            out.append((s.step, f"{s.key} v{s.served} {saw}".rstrip(), f"v{s.true} {true}".rstrip(), humanize(s.age)))
+    return out
+
+
+def truth_table(seen: list[Sighting]) -> None:
+    """Print the reads that were out of date."""
+    lines = truth_lines(seen)
+    if not lines:
+        click.echo(f"  all {len(seen)} reads were fresh")
+        return
+    table(("step", "saw", "true", "age"), lines)
+
+
+def one_step(rows: Rows, inputs: list[Input], seen: list[Sighting], step: int) -> None:
+    """Print one step in full."""
+    told = next((t for t in rows.steps if t.step == step), None)
+    if told is None:
+        raise UsageError(f"no step {step} in this recording", f"give 1 to {len(rows.steps)}")
+    given = next(i for i in inputs if i.step == step)
+    end = next((t.first for t in rows.steps if t.step == step + 1), len(rows.rows))
+    click.echo(f"step {step}, sent {format_duration(given.at)}, answered {format_duration(told.t)}")
+    click.echo(f"  did: {did(given)}")
+    for _, value in told.results:
+        click.echo(f"  told: {ascii(value)}")
+    truth_table([s for s in seen if s.step == step])
+    for row in rows.rows[told.first : end]:
+        click.echo(f"  {ascii(str(row))[1:-1]}")
+
+
+def as_record(
+    record: EpisodeRecord, rows: Rows, inputs: list[Input], seen: list[Sighting]
+) -> dict[str, Any]:
+    """Give all that is shown as one map."""
+    return {
+        "episode": name_of(record),
+        "header": {k: v for k, v in record.header.items()},
+        "digest": record.digest,
+        "complete": record.complete,
+        "problem": record.problem,
+        "steps": [
+            {
+                "step": told.step,
+                "sent": given.at,
+                "t": told.t,
+                "calls": [{"id": c.id, "tool": c.tool, "arguments": c.arguments} for c in given.calls],
+                "text": given.text,
+                "results": [{"ok": ok, "value": value} for ok, value in told.results],
+                "reward": None if told.reward is None else told.reward / 1_000_000,
+            }
+            for told, given in zip(rows.steps, inputs, strict=False)
+        ],
+        "reads": [
+            {
+                "step": s.step,
+                "t": s.t,
+                "view": s.view,
+                "key": s.key,
+                "served": s.served,
+                "true": s.true,
+                "age": s.age,
+                "source": s.source,
+                "differences": [{"column": c, "saw": a, "true": b} for c, a, b in s.differences],
+            }
+            for s in seen
+        ],
+        "verdict": record.verdict,
+    }
+
+
+def short(value: Any) -> str:
+    """Show a cell in a few characters."""
+    return cut(str(value) if isinstance(value, str) else repr(value), 28)
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a text, and say so."""
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,53 @@
+"""`simharness soak`."""
+
+from __future__ import annotations
+
+import click
+
+from simharness.cli.output import ProgressLine, emit_json
+from simharness.product.registry import load_product, product_names
+from simharness.rollout.soak import Report, soak
+
+
+@click.command("soak")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
+@click.option("--pings", type=click.IntRange(min=1), default=20_000, show_default=True, help="Calls of the agent.")
+@click.option("--users", type=click.IntRange(min=0), default=200, show_default=True, help="Background users.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(scenarios: tuple[str, ...], pings: int, users: int, seed: int, as_json: bool) -> int:
+    """Send many pings into one busy world of each product and check every reply; exits 1 on any failure."""
+    names = scenarios or tuple(load_product(name).scenarios[0].id for name in product_names())
+    failed = 0
+    reports: list[Report] = []
+    for name in names:
+        progress = ProgressLine("pings")
+        report = soak(name, pings=pings, users=users, seed=seed, progress=progress.update)
+        progress.close()
+        reports.append(report)
+        failed += report.failed
+        if not as_json:
+            tell(name, report, seed)
+    if as_json:
+        records = [{"scenario": name, **report.record()} for name, report in zip(names, reports, strict=True)]
+        emit_json(records[0] if len(records) == 1 else records)
+    return 1 if failed else 0
+
+
+def tell(name: str, report: Report, seed: int) -> None:
+    """Print a report."""
+    click.echo(
+        f"{name}: {report.pings} pings, {report.users} users, {report.failed} failures, "
+        f"{report.invariants_broken} broken invariants"
+    )
+    click.echo("  replies: " + ", ".join(f"{code} {n}" for code, n in sorted(report.answers.items())))
+    click.echo(
+        f"  {report.seconds:.1f} s, p50 {report.p50_us:.0f} us, p99 {report.p99_us:.0f} us a ping, "
+        f"memory +{report.memory_growth_mb:.0f} MB"
+    )
+    for error in report.errors[:10]:
+        click.echo(f"  {error}")
+    if report.failed:
+        click.echo(f"  again: simharness soak {name} --pings {report.pings} --users {report.users} --seed {seed}")
+    else:
+        click.echo(f"  replayed identical ({report.digest[:12]})")

@@ -1,0 +1,56 @@
+"""`simharness whatif`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from simharness.audit.whatif import whatif
+from simharness.cli.files import name_of, one_episode
+from simharness.cli.output import emit_json, reward_text
+
+WHO = {
+    "closed": "the same policy asked again",
+    "open": "the recorded calls verbatim",
+    "unsolvable": "the reference policy from the first wrong observation on",
+}
+
+
+@click.command("whatif")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--episode", metavar="SCENARIO:SEED", help="One episode of a shard or run.")
+@click.option(
+    "--ablate", "mechanisms", multiple=True, required=True, metavar="MECHANISM", help="e.g. cache:deals.detail"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_json: bool) -> int:
+    """Run an episode again at the same instants, with mechanisms telling the truth."""
+    record = one_episode(path, episode)
+    result = whatif(record, mechanisms)
+    if as_json:
+        emit_json(
+            {
+                "episode": name_of(record),
+                "ablated": list(result.mechanisms),
+                "reward": None if result.reward is None else result.reward / 1_000_000,
+                "arms": [
+                    {
+                        **arm.record(),
+                        "score": None if arm.score is None else arm.score / 1_000_000,
+                        "score_before": None if arm.score_before is None else arm.score_before / 1_000_000,
+                        "flips": arm.flips,
+                    }
+                    for arm in result.arms
+                ],
+            }
+        )
+        return 0
+    click.echo(f"{name_of(record)}, policy {result.policy or 'unknown'}: reward {reward_text(result.reward)}")
+    for arm in result.arms:
+        change = "flips" if arm.flips else "no change"
+        click.echo(
+            f"  {', '.join(arm.repaired)} true -> goal {reward_text(arm.score)} "
+            f"({WHO[arm.proof]}; before {reward_text(arm.score_before)}): {change}"
+        )
+    return 0

@@ -1,0 +1,63 @@
+"""The agent's inputs, read back from a recording's INPUT frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from simharness.episode.episode import CALLS, STOP, TEXT, Input, default_id
+from simharness.episode.transcript import RawCall
+from simharness.errors import DamagedRecording
+
+if TYPE_CHECKING:
+    from simharness.recording.reader import EpisodeRecord
+
+
+def read_inputs(record: EpisodeRecord) -> list[Input]:
+    """Read what the agent did. Raises DamagedRecording for an input of no known shape."""
+    return [read_input(frame.fields) for frame in record.inputs]
+
+
+def read_input(fields: tuple[object, ...]) -> Input:
+    """Read one INPUT."""
+    step, at, kind, payload = fields
+    if not isinstance(step, int) or not isinstance(at, int):
+        raise DamagedRecording(f"INPUT of step {step!r} at {at!r}")
+    if kind == TEXT and isinstance(payload, bytes):
+        return Input(step, at, TEXT, text=text(payload))
+    if kind == STOP:
+        return Input(step, at, STOP)
+    if kind == CALLS and isinstance(payload, list):
+        calls: list[RawCall] = []
+        pins: list[dict[str, int] | None] = []
+        for index, item in enumerate(cast("list[object]", payload)):
+            call, pinned = read_call(item, step, index)
+            calls.append(call)
+            pins.append(pinned)
+        return Input(step, at, CALLS, tuple(calls), pins=tuple(pins) if any(pins) else ())
+    raise DamagedRecording(f"INPUT of step {step} is of kind {kind!r}")
+
+
+def read_call(item: object, step: int, index: int) -> tuple[RawCall, dict[str, int] | None]:
+    """Read one call of a turn and its pinned waits."""
+    match item:
+        case [bytes(call_id), bytes(tool), bytes(arguments)]:
+            pinned = None
+        case [bytes(call_id), bytes(tool), bytes(arguments), list(flat)]:
+            values = cast("list[object]", flat)
+            pinned = {}
+            for name, ticks in zip(values[::2], values[1::2], strict=False):
+                if not isinstance(name, str) or not isinstance(ticks, int):
+                    raise DamagedRecording(f"INPUT of step {step} pins {name!r} to {ticks!r}")
+                pinned[name] = ticks
+        case _:
+            raise DamagedRecording(f"INPUT of step {step} holds a call of no known shape")
+    shown = text(call_id) or default_id(step, index)
+    return RawCall(id=shown, tool=text(tool), arguments=text(arguments)), pinned
+
+
+def text(data: bytes) -> str:
+    """Decode text as it was received. Raises DamagedRecording for bytes that no text encodes to."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise DamagedRecording(f"an INPUT holds bytes that are no text: {error.reason}") from error

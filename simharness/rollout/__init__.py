@@ -1,0 +1,1 @@
+"""Many episodes: run directories, summaries, load tests."""

@@ -1,0 +1,89 @@
+"""What a run was asked for: scenarios, seeds, policy, faults, load."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simharness.env import make_plan
+from simharness.episode.episode import load_text
+from simharness.episode.plan import Plan
+from simharness.errors import UsageError
+from simharness.product.fault import parse_load
+
+EPISODES_MAX = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One run."""
+
+    scenarios: tuple[str, ...]
+    seeds: range
+    policy: str = "expert"
+    faults: tuple[str, ...] = ()
+    load: str = "1"
+    profile: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __len__(self) -> int:
+        return len(self.scenarios) * len(self.seeds)
+
+    def plans(self) -> Iterator[Plan]:
+        """Give the plans in their order: scenario by scenario, seed by seed."""
+        for scenario in self.scenarios:
+            for seed in self.seeds:
+                yield make_plan(scenario, seed, self.load, self.faults, self.profile, self.config)
+
+    def record(self) -> dict[str, Any]:
+        """Give the request as run.json holds it."""
+        return {
+            "scenarios": list(self.scenarios),
+            "seeds": [self.seeds.start, self.seeds.stop],
+            "policy": self.policy,
+            "faults": list(self.faults),
+            "load": load_text(parse_load(self.load)),
+            "profile": self.profile,
+            "config": dict(self.config),
+        }
+
+
+def parse_seeds(text: str, episodes: int | None) -> range:
+    """Read `N` or `A:B` (B left out), with a number of episodes where only a start is given. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,20})(?::(\d{1,20}))?", text)
+    if found is None:
+        raise UsageError(f"seed range {text!r} is not readable", "give N, or A:B for A up to B - 1")
+    start = int(found[1])
+    if found[2] is None:
+        stop = start + (1 if episodes is None else episodes)
+    else:
+        stop = int(found[2])
+        if episodes is not None and episodes != stop - start:
+            raise UsageError(
+                f"seed range {text!r} holds {stop - start} seeds and --episodes says {episodes}", "give one of the two"
+            )
+    if stop <= start:
+        raise UsageError(f"seed range {text!r} is empty", "give A:B with A below B")
+    if stop - start > EPISODES_MAX or stop > 2**64:
+        raise UsageError(f"seed range {text!r} is too long or too high", f"at most {EPISODES_MAX} seeds below 2**64")
+    return range(start, stop)
+
+
+def parse_config(settings: Sequence[str]) -> dict[str, Any]:
+    """Read `KEY=VALUE` settings; a value that is JSON is taken as such (no fractions), else as text."""
+    out: dict[str, Any] = {}
+    for text in settings:
+        key, equals, raw = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"setting {text!r} is not readable", "give KEY=VALUE, e.g. deals.detail.cache.ttl=300s")
+        try:
+            value = json.loads(raw)
+        except ValueError:
+            value = raw
+        if isinstance(value, float) or value is None:
+            value = raw
+        out[key] = value
+    return out

@@ -1,0 +1,168 @@
+"""A run directory: what was asked (run.json), recordings in shards, a line for each verdict."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simharness import __version__
+from simharness.audit.statistics import gate, rate
+from simharness.errors import RecordingError, UsageError
+from simharness.recording.format import from_os_error
+from simharness.recording.writer import ShardWriter
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from simharness.audit.verdict import Verdict
+    from simharness.episode.episode import Episode
+    from simharness.rollout.request import Request
+
+BLOCK = 64
+"""Episodes to a shard."""
+LIMIT = 0.05
+"""Failure rate of the environment above which the harness is the problem."""
+
+
+def create_folder(path: Path) -> Path:
+    """Make a new run directory. Raises UsageError when it holds something, RecordingError when it can't be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise UsageError(f"folder {str(path)!r} is not empty", "give -o another folder, or remove this one")
+        (path / "shards").mkdir()
+    except FileExistsError:
+        raise UsageError(f"{str(path)!r} is a file", "give -o a folder") from None
+    except OSError as error:
+        raise from_os_error("make folder", path, error) from error
+    return path
+
+
+def next_folder(base: Path, name: str) -> Path:
+    """Give the first free name of the form `base/name-001`."""
+    number = 1
+    while (base / f"{name}-{number:03d}").exists():
+        number += 1
+    return base / f"{name}-{number:03d}"
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of a run so far."""
+
+    episodes: int = 0
+    valid: int = 0
+    failures: int = 0
+    """Episodes with a decisive harness finding, or that the harness could not finish."""
+    classes: Counter[str] = field(default_factory=Counter[str])
+    codes: Counter[str] = field(default_factory=Counter[str])
+    scores: list[int] = field(default_factory=list[int])
+    worst: list[str] = field(default_factory=list[str])
+
+    def add(self, key: str, verdict: Verdict) -> None:
+        """Count one episode."""
+        self.episodes += 1
+        self.valid += verdict.valid
+        self.classes[str(verdict.kind)] += 1
+        self.codes.update(verdict.codes)
+        if verdict.score is not None:
+            self.scores.append(verdict.score)
+        if verdict.kind == "harness":
+            self.failures += 1
+            if len(self.worst) < 3:
+                self.worst.append(key)
+
+    def record(self, run: str) -> dict[str, Any]:
+        """Give the summary as `--json` prints it."""
+        scores = self.scores
+        return {
+            "run": run,
+            "episodes": self.episodes,
+            "score": {
+                "mean": round(sum(scores) / len(scores) / 1_000_000, 6) if scores else None,
+                "min": min(scores) / 1_000_000 if scores else None,
+            },
+            "valid": self.valid,
+            "verdicts": dict(sorted(self.classes.items())),
+            "codes": dict(sorted(self.codes.items())),
+            "quarantined": self.failures,
+            "failure_rate": rate(self.failures, self.episodes).record(),
+            "gate": str(gate(self.failures, self.episodes, LIMIT)),
+        }
+
+
+class RunStore:
+    """Writes a run directory, one episode after the other; what was written survives whatever stops it."""
+
+    def __init__(self, folder: Path, request: Request) -> None:
+        self.folder = create_folder(folder)
+        self.summary = Summary()
+        self._policy = request.policy
+        self._writer: ShardWriter | None = None
+        self._shard = 0
+        self._in_shard = 0
+        about = {"asked": request.record(), "episodes": len(request), "simharness": __version__}
+        try:
+            (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+            self._verdicts = (folder / "verdicts.jsonl").open("w", encoding="utf-8")
+        except OSError as error:
+            raise from_os_error("write", folder, error) from error
+
+    def writer(self) -> ShardWriter:
+        """Give the shard that the next episode goes to."""
+        if self._writer is None:
+            self._writer = ShardWriter(self.folder / "shards" / f"{self._shard:05d}.simrec")
+        return self._writer
+
+    def add(self, episode: Episode, verdict: Verdict) -> None:
+        """Take a finished episode: a line of its own, counts, and the next shard when this one is full."""
+        key = f"{episode.plan.scenario}:{episode.plan.seed}:{self._policy}"
+        line = {
+            "key": key,
+            "scenario": episode.plan.scenario,
+            "seed": episode.plan.seed,
+            "shard": f"{self._shard:05d}.simrec",
+            "digest": episode.digest,
+            "steps": len(episode.steps),
+            **{k: v for k, v in verdict.record().items() if k != "findings"},
+        }
+        try:
+            self._verdicts.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._verdicts.flush()
+        except OSError as error:
+            raise from_os_error("write", self.folder / "verdicts.jsonl", error) from error
+        self.summary.add(key, verdict)
+        self._in_shard += 1
+        if self._in_shard == BLOCK:
+            self._seal()
+
+    def _seal(self) -> None:
+        if self._writer is not None:
+            self._writer.seal()
+            self._writer = None
+            self._shard += 1
+            self._in_shard = 0
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._writer is None:
+                return
+            if kind is None:
+                self._seal()
+            else:
+                # What came before the failure is whole; the shard keeps its .part name, which says it isn't.
+                self._writer.flush()
+                self._writer.close()
+        except RecordingError:
+            if kind is None:
+                raise
+        finally:
+            self._verdicts.close()
