@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from simharness.audit.verdict import Verdict as Verdict
+    from simharness.blame.verdict import Verdict as Verdict
     from simharness.env import Env as Env
     from simharness.env import Outcome as Outcome
     from simharness.env import Reset as Reset
@@ -42,7 +42,7 @@ _PUBLIC = {
     "SimharnessError": "simharness.errors",
     "Step": "simharness.env",
     "UsageError": "simharness.errors",
-    "Verdict": "simharness.audit.verdict",
+    "Verdict": "simharness.blame.verdict",
     "audit": "simharness.env",
     "make": "simharness.env",
     "replay": "simharness.env",

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from simharness.audit.attribution import judge
-from simharness.audit.verdict import Verdict
+from simharness.blame.attribution import judge
+from simharness.blame.verdict import Verdict
 from simharness.episode.episode import Episode, StepRecord
 from simharness.episode.info import info_of
 from simharness.episode.plan import Plan

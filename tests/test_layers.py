@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("recording",),
     ("findings",),
     ("episode",),
-    ("audit",),
+    ("blame",),
     ("env",),
     ("validate",),
     ("reports",),
@@ -125,11 +125,11 @@ def test_every_import_points_to_its_own_layer_or_an_earlier_one() -> None:
 @pytest.mark.parametrize(
     ("text", "reached"),
     [
-        ("import simharness.audit.gate", "audit"),
-        ("from simharness.audit import gate", "audit"),
-        ("from simharness import audit", "audit"),
-        ("from ..audit.gate import Gate", "audit"),
-        ("from .. import audit", "audit"),
+        ("import simharness.blame.gate", "blame"),
+        ("from simharness.blame import gate", "blame"),
+        ("from simharness import blame", "blame"),
+        ("from ..blame.gate import Gate", "blame"),
+        ("from .. import blame", "blame"),
         ("def f():\n    from simharness.env import Env", "env"),
         ("if TYPE_CHECKING:\n    from simharness.env import Env", "env"),
         ("import_module('simharness.env')", "env"),
@@ -155,7 +155,7 @@ def test_a_planted_upward_import_is_caught(tmp_path: Path, text: str, reached: s
         "from ..kernel.world import World",
         "from simharness import __version__",
         "from simharness.errors import UsageError",
-        "import simharnessed.audit",
+        "import simharnessed.blame",
     ],
 )
 def test_a_sideways_or_downward_import_is_allowed(tmp_path: Path, text: str) -> None:

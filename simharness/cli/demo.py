@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simharness.audit.sightings import sightings
+from simharness.blame.sightings import sightings
 from simharness.cli.output import reward_text, table
 from simharness.cli.show import truth_lines
 from simharness.env import Outcome, finish, make_plan, new_episode

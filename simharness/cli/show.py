@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simharness.audit.sightings import Sighting, sightings
+from simharness.blame.sightings import Sighting, sightings
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_text, table
 from simharness.episode.inputs import read_inputs

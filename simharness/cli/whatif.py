@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from simharness.audit.whatif import whatif
+from simharness.blame.whatif import whatif
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness import __version__
-from simharness.audit.statistics import gate, rate
+from simharness.blame.statistics import gate, rate
 from simharness.errors import RecordingError, UsageError
 from simharness.recording.format import from_os_error
 from simharness.recording.writer import ShardWriter
@@ -17,7 +17,7 @@ from simharness.recording.writer import ShardWriter
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from simharness.audit.verdict import Verdict
+    from simharness.blame.verdict import Verdict
     from simharness.episode.episode import Episode
     from simharness.rollout.request import Request
 

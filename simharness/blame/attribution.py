@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simharness.audit.ablation import closed_loop, goal_score, takeover
-from simharness.audit.verdict import Arm, Class, Proof, Verdict
+from simharness.blame.ablation import closed_loop, goal_score, takeover
+from simharness.blame.verdict import Arm, Class, Proof, Verdict
 from simharness.errors import HarnessError
 from simharness.findings.detect import harness_findings, model_findings
 from simharness.findings.finding import Confidence, Effect, Finding

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.audit.verdict import Arm, Proof
+from simharness.blame.verdict import Arm, Proof
 from simharness.episode.episode import Episode
 from simharness.episode.play import drive, play_on, task_of
 from simharness.errors import HarnessError, UnknownName, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simharness.audit.ablation import (
+from simharness.blame.ablation import (
     closed_loop,
     goal_score,
     open_loop,
@@ -20,7 +20,7 @@ from simharness.episode.replay import plan_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simharness.audit.verdict import Arm
+    from simharness.blame.verdict import Arm
     from simharness.episode.episode import Episode
     from simharness.recording.reader import EpisodeRecord
 
