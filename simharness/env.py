@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.blame.attribution import judge
 from simharness.blame.verdict import Verdict
 from simharness.episode.episode import Episode, StepRecord
-from simharness.episode.info import info_of
+from simharness.episode.info import info_payload
 from simharness.episode.plan import Plan
 from simharness.episode.play import drive, observe, perform
 from simharness.episode.policies import PolicySource, scripted
@@ -227,7 +227,7 @@ def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
 def new_episode(plan: Plan, policy: str, sink: Sink | None = None, *, keep_rows: bool = True) -> Episode:
     """Begin an episode whose recording says what made it."""
     product, _ = load_scenario(plan.scenario)
-    return Episode(plan, sink=sink, info=info_of(product, policy), keep_rows=keep_rows)
+    return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
 
 
 def make_plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Actor, Operation, Population, Stream, Transaction, scaled
@@ -31,7 +32,7 @@ HABITS = (
 )
 """What a rep does in a cycle, with its weight out of 1,000. At load 8 the busy deal is touched about every 40 s: often
 enough that most who work on it see it change, seldom enough that a second try gets through."""
-_WEIGHTS = tuple(weight for _, weight in HABITS)
+_ENDS = tuple(accumulate(weight for _, weight in HABITS))
 _STAGES = OPEN_STAGES
 
 
@@ -41,7 +42,7 @@ def start_team(crm: Crm, busy_deal: int) -> None:
     team = Population(crm.world, think_mean=THINK_MEAN)
 
     def habit(actor: Actor, draw: Stream) -> Generator[Any, Any, None]:
-        what = HABITS[draw.weighted(_WEIGHTS, "choice")][0]
+        what = HABITS[draw.cumulative(_ENDS, "choice")][0]
         deal = 1 + draw.below(DEALS, "row")
         if what == "read a deal":
             yield from crm.request(actor, "get_deal", deal_id=deal)

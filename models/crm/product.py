@@ -263,8 +263,7 @@ class Crm(Product):
         deal_id: int | None = None,
     ) -> Answer[Email]:
         """Send a mail to a contact; those who left or whose mail bounced can't be reached."""
-        op.access += 1
-        yield op.latency(self.shared.waits.db, "db", op.access)
+        yield self.database(op)
         contact = self.contacts.true(contact_id)
         if contact is None:
             raise Refused("not_found", f"no contact {contact_id}")
@@ -291,8 +290,7 @@ class Crm(Product):
     @tool
     def create_quote(self, op: Operation, deal_id: int, discount_pct: Percent) -> Answer[Quote]:
         """Offer the deal's amount less a discount."""
-        op.access += 1
-        yield op.latency(self.shared.waits.db, "db", op.access)
+        yield self.database(op)
         deal = self.deals.true(deal_id)
         if deal is None:
             raise Refused("not_found", f"no deal {deal_id}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.episode.plan import Plan
 from simharness.episode.transcript import RawCall, parse_arguments
 from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
 from simharness.kernel import journal
-from simharness.kernel.draws import Draws, Stream
+from simharness.kernel.draws import Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.schedule import parse_scheduler
 from simharness.kernel.world import Process, World
@@ -22,7 +21,7 @@ from simharness.product.product import Product, find_fault, resolve_settings
 from simharness.product.registry import load_scenario
 from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.tool import BadArgument, Renderer, ToolSpec
-from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, encode
+from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, Teller
 from simharness.recording.writer import FrameLog, Sink
 from simharness.units import MINUTE, SECOND, format_duration
 
@@ -43,8 +42,7 @@ TEXT = "text"
 STOP = "stop"
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """What the agent did at one step."""
 
     step: int
@@ -59,8 +57,7 @@ class Input:
     """Waits pinned by the caller, one map a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The answer to one call."""
 
     id: str
@@ -74,8 +71,7 @@ class Result:
         return {"id": self.id, "tool": self.tool, "value" if self.ok else "error": self.value}
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
+class StepRecord(NamedTuple):
     """One finished step."""
 
     input: Input
@@ -99,7 +95,7 @@ class Episode:
         *,
         repair: frozenset[str] = frozenset(),
         sink: Sink | None = None,
-        info: Mapping[str, object] | None = None,
+        info: bytes = b"",
         keep_rows: bool = True,
     ) -> None:
         self.plan = plan
@@ -116,6 +112,8 @@ class Episode:
         self.bad_calls = 0
         """Calls so far that no schema allows."""
         self.aborted: HarnessError | None = None
+        self.interrupted = False
+        """Whether Ctrl-C or the like came in the middle of a step, which then has no STEP in the recording."""
         profile = plan.profile or scenario.profile
         settings = resolve_settings(product_class, profile, plan.config)
         faults = [find_fault(product_class, text) for text in plan.faults]
@@ -124,7 +122,7 @@ class Episode:
         self.world = world
         self.product: Product = product_class(world, templates(product_class, scenario), settings, plan.load)
         # Think times and instance are drawn apart from the world: a replay takes both from the recording.
-        self._own_draws = Draws(plan.seed)
+        self._own_draws = world.draws.twin()
         drawing = Drawing(Stream(self._own_draws, "instance", 0), plan.pins)
         scenario.draw(drawing)
         self.instance: Instance = drawing.finish()
@@ -138,11 +136,12 @@ class Episode:
         self.ticks_max = plan.ticks_max or scenario.ticks_max
         self._settings = settings
         self._renderer = Renderer()
+        self._teller = Teller(world)
         self._pending: list[tuple[Process, int]] = []
         self.recorder = Recorder(world, self.sink, keep_rows=keep_rows)
         header = plan.header(product_class.name, product_class.semantics, self.instance)
         self.recorder.header(header, plan.decisions)
-        if info is not None:
+        if info:
             self.recorder.info(info)
         world.settle()
         self.recorder.checkpoint(self.product.digests())
@@ -177,7 +176,7 @@ class Episode:
     @property
     def reward(self) -> int | None:
         """The last reward in millionths; None while nothing was paid or where the harness can't tell."""
-        return self.steps[-1].reward if self.ended and self.steps else None
+        return self.steps[-1].reward if self.ended and self.steps and not self.interrupted else None
 
     # --- driving ----------------------------------------------------------------------------------------------------
 
@@ -252,10 +251,16 @@ class Episode:
             reward: int | None = 0
             if terminated or truncated:
                 reward = self._grade(ending, "finish" if ending else given.kind if terminated else "budget")
+            encode = self._teller.encode
+            told = [(r.ok, encode(r.value)) for r in results]
         except SimharnessError as error:
             raise self._abort(given, first, error) from error
         except Exception as error:
             raise self._abort(given, first, error) from error
+        except BaseException:
+            # Ctrl-C leaves the world in the middle of an instant, and nothing can go on from there.
+            self.ended = self.interrupted = True
+            raise
         record = StepRecord(
             given,
             self.world.ticks,
@@ -265,8 +270,6 @@ class Episode:
             truncated,
             (first, len(self.world.rows)),
         )
-        intern = self.world.intern
-        told = [[r.ok, encode(r.value, intern)] for r in results]
         flags = TERMINATED * terminated | TRUNCATED * truncated
         self.recorder.step(given.step, record.t, told, reward, flags)
         self._keep(record)
@@ -367,7 +370,8 @@ class Episode:
     def _late(self, op: Operation, call: RawCall, spec: ToolSpec, process: Process) -> Result:
         """Answer a call that is still under way when its time is up; what it does goes on."""
         world = self.world
-        self._pending.append((process, op.begin))
+        if not (spec.local and process.target.triggered):  # one that only lets time pass hinders no grading
+            self._pending.append((process, op.begin))
         mode: str = "budget" if spec.local else self._settings.values["api.on_timeout"]
         tool = world.intern(spec.name)
         world.emit((journal.TIMEOUT, world.ticks, op.owner_number, op.n, tool, world.intern(mode)))

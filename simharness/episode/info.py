@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simharness import __version__
+from simharness.recording.format import FrameType
+from simharness.values import pack
 
 if TYPE_CHECKING:
     from simharness.product.product import Product
@@ -39,6 +41,8 @@ def versions() -> dict[str, str]:
     return out
 
 
-def info_of(product: type[Product], policy: str) -> dict[str, object]:
-    """Give the INFO map of an episode."""
-    return {**versions(), "policy": policy, "sources": dict(sources(product))}
+@lru_cache(maxsize=256)
+def info_payload(product: type[Product], policy: str) -> bytes:
+    """Give the INFO frame of episodes of a product that a policy plays."""
+    info = {**versions(), "policy": policy, "sources": dict(sources(product))}
+    return pack([FrameType.INFO, info])

@@ -94,7 +94,7 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
         if type(header.get(name)) is not kind:
             raise DamagedRecording(f"header field {name!r} is {header.get(name)!r:.60}, expected {kind.__name__}")
     policy = dict(cast("dict[str, Any]", schedule))
-    if decisions:
+    if decisions or policy.get("policy") == "named":
         policy["decisions"] = decisions
     fields = cast("dict[str, Any]", header)
     return Plan(

@@ -273,7 +273,8 @@ def _content(value: object) -> str:
 
 def _decode_arguments(text: str) -> object:
     # Before decoding: how deep the interpreter itself can go differs between versions.
-    if _depth(text) > DEPTH_MAX:
+    # (Counting brackets is enough to clear the many texts that have few.)
+    if text.count("[") + text.count("{") > DEPTH_MAX and _depth(text) > DEPTH_MAX:
         raise _Refused("nested too deeply")
     try:
         value: object = _ARGUMENTS_DECODER.decode(text)
@@ -282,7 +283,8 @@ def _decode_arguments(text: str) -> object:
         raise _Refused(f"broken JSON at character {at + 1}{_near(text, at)}") from None
     except RecursionError:  # the caller itself stands deep
         raise _Refused("nested too deeply") from None
-    _refuse_lone_surrogates(value)
+    if "\\u" in text or not text.isascii():
+        _refuse_lone_surrogates(value)
     return value
 
 

@@ -8,6 +8,7 @@ distribution here is integer arithmetic.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WORD = 1 << 64
-_MASK = WORD - 1
+MASK = WORD - 1
 
 DECLARED = ("api", "db", "put", "think", "choice", "row", "value", "invalidate")
 """Purposes whose first draw (k = 0) stands in the block that an operation fetches once."""
 
-_SLOT = {purpose: slot for slot, purpose in enumerate(DECLARED)}
+SLOTS = {purpose: slot for slot, purpose in enumerate(DECLARED)}
+"""Declared purpose to its place in the block."""
 
 
 @lru_cache(maxsize=65536)
@@ -62,6 +64,15 @@ class Draws:
             "has_uint32": 0,
             "uinteger": 0,
         }
+
+    def twin(self) -> Draws:
+        """Give a source of the same words that counts for itself; it shares the generator, which costs 7 us to make."""
+        twin = Draws.__new__(Draws)
+        twin.seed = self.seed
+        twin.counts = {}
+        twin._bits, twin._raw = self._bits, self._raw
+        twin._inner, twin._state = self._inner, self._state
+        return twin
 
     def block(self, owner: str, n: int) -> list[int]:
         """Fetch the eight words of the declared purposes of operation `n` of `owner`."""
@@ -101,7 +112,7 @@ class Stream:
     def bits(self, purpose: str, k: int = 0, attempt: int = 0) -> int:
         """Give the 64-bit word at `(owner, n, purpose, k)`, the `attempt`-th replacement of it."""
         if k == 0 and attempt == 0:
-            slot = _SLOT.get(purpose)
+            slot = SLOTS.get(purpose)
             if slot is not None:
                 words = self._words
                 if words is None:
@@ -114,14 +125,14 @@ class Stream:
         if bound <= 0 or bound > WORD:
             raise UsageError(f"bound {bound!r} of draw {purpose!r} is not usable", "give 1 to 2**64")
         product = self.bits(purpose, k) * bound
-        low = product & _MASK
+        low = product & MASK
         if low < bound:
             threshold = (WORD - bound) % bound
             attempt = 0
             while low < threshold:
                 attempt += 1
                 product = self.bits(purpose, k, attempt) * bound
-                low = product & _MASK
+                low = product & MASK
         return product >> 64
 
     def between(self, low: int, high: int, purpose: str = "choice", k: int = 0) -> int:
@@ -135,6 +146,10 @@ class Stream:
     def pick(self, items: Sequence[T], purpose: str = "choice", k: int = 0) -> T:
         """Draw one of `items`, each as likely."""
         return items[self.below(len(items), purpose, k)]
+
+    def cumulative(self, ends: Sequence[int], purpose: str = "choice", k: int = 0) -> int:
+        """Draw an index in proportion to weights given as their running totals (what `weighted` does, faster)."""
+        return bisect_right(ends, self.below(ends[-1], purpose, k))
 
     def weighted(self, weights: Sequence[int], purpose: str = "choice", k: int = 0) -> int:
         """Draw an index of `weights` (non-negative ints) in proportion to them."""

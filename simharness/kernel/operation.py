@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.kernel.draws import Stream
+from simharness.kernel.draws import MASK, SLOTS, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ Span = tuple[int, int]
 class Actor:
     """Whoever acts: the agent, a background user, a worker. Remembers what it has read and written."""
 
-    __slots__ = ("audited", "cycle", "identity", "name", "number", "reads", "writes")
+    __slots__ = ("audited", "identity", "name", "next_n", "number", "reads", "stream", "writes")
 
     def __init__(self, world: World, name: str, identity: int, *, audited: bool = False) -> None:
         self.name = name
@@ -30,8 +30,10 @@ class Actor:
         """Whom it is signed in as: a row id of the product's table of people; 0 is nobody in particular."""
         self.audited = audited
         """True for the agent: what it observes is held against the contract."""
-        self.cycle = 0
-        """Operations begun so far, for actors that number their own."""
+        self.next_n = 1
+        """Number of its next operation, for actors that number their own."""
+        self.stream: Stream | None = None
+        """Draws of the cycle under way; the operation of the same number goes on with the words fetched for it."""
         self.reads: dict[tuple[int, int], tuple[int, object]] = {}
         """Last `(version, row)` served, by (table number, key)."""
         self.writes: dict[tuple[int, int], int] = {}
@@ -66,6 +68,9 @@ class Operation(Stream):
         """Commits done before this call began."""
         self.access = 0
         """Accesses to parts so far: the `k` of their waits."""
+        stream = actor.stream
+        if stream is not None and stream.n == n:
+            self._words = stream._words
         self.pins = pins
         """Waits fixed by the caller: name to ticks."""
         self.blocked_on: object = None
@@ -77,6 +82,12 @@ class Operation(Stream):
     def name(self) -> str:
         """Owner and number, as rows show them."""
         return f"{self.owner}#{self.n}"
+
+    def next_access(self) -> int:
+        """Count an access to a part; gives the `k` of its waits."""
+        k = self.access
+        self.access = k + 1
+        return k
 
     def latency(self, span: Span, label: str, k: int = 0) -> Event:
         """Give the event that ends the elastic wait `label`; a wait of 0 is over at once."""
@@ -90,4 +101,15 @@ class Operation(Stream):
         low, high = span
         if low == high:
             return low
-        return low + self.below(high - low + 1, label, k)
+        bound = high - low + 1
+        if k == 0:
+            # `below` without its calls, for the commonest draw: a declared purpose that needs no second attempt.
+            slot = SLOTS.get(label)
+            if slot is not None:
+                words = self._words
+                if words is None:
+                    words = self._words = self._draws.block(self.owner, self.n)
+                product = words[slot] * bound
+                if product & MASK >= bound:
+                    return low + (product >> 64)
+        return low + self.below(bound, label, k)

@@ -95,6 +95,20 @@ class Process(simpy.Process):
         self.env.schedule(self)
 
 
+class Numbers(dict[str, int]):
+    """Names to numbers, in the order of their first use. A hit costs no Python call, and rows are full of names."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def __missing__(self, name: str) -> int:
+        world = self._world
+        number = self[name] = len(self)
+        world.emit((journal.STR, world.ticks, number, name))
+        return number
+
+
 class World(simpy.Environment):
     """One simulated universe: clock, schedule, random draws, commit order, journal.
 
@@ -118,7 +132,8 @@ class World(simpy.Environment):
         """Processes that haven't ended, by name, in the order of their start."""
         self.reactions = 0
         """Effects of actions that are still under way (a settling episode waits for them)."""
-        self._names: dict[str, int] = {}
+        self.numbers = Numbers(self)
+        """Interned names; looking up a new one introduces it in the journal."""
         self._serial = 0
         self._done = Event(self)
         self._done._ok = True
@@ -323,17 +338,13 @@ class World(simpy.Environment):
     # --- names ----------------------------------------------------------------------------------------------------
 
     def intern(self, name: str) -> int:
-        """Give the number of `name`, introducing it in the journal when it is new."""
-        number = self._names.get(name)
-        if number is None:
-            number = self._names[name] = len(self._names)
-            self.emit((journal.STR, self._now, number, name))
-        return number
+        """Give the number of `name`, introducing it in the journal when it is new (`numbers[name]` is the same)."""
+        return self.numbers[name]
 
     @property
     def names(self) -> list[str]:
         """Interned names by number."""
-        return list(self._names)
+        return list(self.numbers)
 
 
 def bad_delay(delay: object) -> UsageError:

@@ -92,7 +92,7 @@ class Cache:
         self._queue: deque[Change] = deque()
         self._busy_until = 0
         table.listeners.append(self._on_commit)
-        table.statement_listeners.append(self._on_statement)
+        table.statement_listeners.append(self)
 
     # --- reading and filling --------------------------------------------------------------------------------------
 
@@ -161,9 +161,13 @@ class Cache:
         change = self._queue.popleft()
         self._apply(change.key, change.old, change.new, change.order)
 
-    def _on_statement(self, key: int, old: Any, new: Any) -> None:
-        if self.invalidate == "on_statement" and (self.ttl or self.negative_ttl):
-            self._apply(key, old, new, self.world.order)
+    def wants_statements(self) -> bool:
+        """Tell whether this cache invalidates at statements."""
+        return self.invalidate == "on_statement" and bool(self.ttl or self.negative_ttl)
+
+    def on_statement(self, key: int, old: Any, new: Any) -> None:
+        """Invalidate before the commit: a read in between puts the old answer back."""
+        self._apply(key, old, new, self.world.order)
 
     def _apply(self, key: int, old: Any, new: Any, order: int) -> None:
         """Remove every answer that holds the row or whose predicate its old or new version meets."""
@@ -182,7 +186,7 @@ class Cache:
         world.emit((journal.INVALIDATE, world.ticks, self.number, key, order, removed))
 
     def _shown(self, key: Hashable) -> int:
-        return key if isinstance(key, int) else -1 - self.world.intern(str(key))
+        return key if isinstance(key, int) else -1 - self.world.numbers[str(key)]
 
 
 def holds(entry: Entry, key: int, old: Any, new: Any) -> bool:

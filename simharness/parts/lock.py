@@ -53,7 +53,7 @@ class Locks:
         if lock is None:
             lock = self._locks[key] = Lock(f"{self.prefix}:{key}")
         holder = lock.holder
-        number = world.intern(lock.name)
+        number = world.numbers[lock.name]
         if holder is None:
             lock.holder = op
             world.emit((journal.LOCK, world.ticks, op.owner_number, op.n, number))
@@ -87,7 +87,7 @@ class Locks:
         lock = self._locks.get(key)
         if lock is None or lock.holder is not op:
             raise HarnessError(f"{op.name} releases lock {self.prefix}:{key}, which it doesn't hold")
-        number = world.intern(lock.name)
+        number = world.numbers[lock.name]
         world.emit((journal.UNLOCK, world.ticks, op.owner_number, op.n, number))
         if not lock.waiters:
             lock.holder = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
 from simharness.errors import HarnessError, UsageError
 from simharness.parts.row import SYSTEM_COLUMNS, R, RowType
@@ -38,6 +38,18 @@ class Change(NamedTuple):
     """Version after the change; a deletion counts as a version too."""
     owner: str
     n: int
+
+
+class StatementListener(Protocol):
+    """Whoever may want to hear of statements before they are committed."""
+
+    def wants_statements(self) -> bool:
+        """Tell whether it wants to at the moment."""
+        ...
+
+    def on_statement(self, key: int, old: Any, new: Any) -> None:
+        """Hear of a statement: the row before and after."""
+        ...
 
 
 class Template(Generic[R]):
@@ -110,8 +122,8 @@ class Table(Generic[R]):
         """The same by key."""
         self.listeners: list[Callable[[Change], None]] = []
         """Called at each commit, within it."""
-        self.statement_listeners: list[Callable[[int, R | None, R | None], None]] = []
-        """Called with key, old and new row at each statement of a transaction, before its commit."""
+        self.statement_listeners: list[StatementListener] = []
+        """Told of each statement of a transaction, before its commit, while they want to be."""
         self._digest = template.digest
         self._dirty: dict[int, R | None] = {}
 

@@ -35,7 +35,8 @@ class Transaction:
         self._check_unique(table, 0, fields)
         key = table.top + 1
         for listener in table.statement_listeners:
-            listener(key, None, self._built(table, key, fields, insert=True))
+            if listener.wants_statements():
+                listener.on_statement(key, None, self._built(table, key, fields, insert=True))
         table.top = key  # given out: another open transaction gets the next one
         self._writes[table.number, key] = Write(table, key, dict(fields), True)
         return key
@@ -46,7 +47,8 @@ class Transaction:
         self._check_unique(table, key, changes)
         if old is not None:
             for listener in table.statement_listeners:
-                listener(key, old, self._built(table, key, changes, insert=False))
+                if listener.wants_statements():
+                    listener.on_statement(key, old, self._built(table, key, changes, insert=False))
         if pending is None:
             self._writes[table.number, key] = Write(table, key, dict(changes), False)
         else:
@@ -57,7 +59,8 @@ class Transaction:
         pending, old = self._found(table, key)
         if old is not None:
             for listener in table.statement_listeners:
-                listener(key, old, None)
+                if listener.wants_statements():
+                    listener.on_statement(key, old, None)
         if pending is not None and pending.insert:
             del self._writes[table.number, key]
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from simharness.errors import HarnessError
 from simharness.kernel.draws import Stream
 from simharness.kernel.operation import Actor
 from simharness.parts.refusal import Refused
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.kernel.world import World
+
+CYCLE = 8
+"""Most calls of a user in one cycle: cycle c has the operation numbers from 8c on, so that one more call in a cycle
+shifts nothing of the next."""
 
 Habit = Callable[[Actor, Stream], Generator["Event", Any, None]]
 """What a user does in one cycle; its draws are addressed by user and cycle."""
@@ -38,15 +43,19 @@ class Population:
 
     def _live(self, actor: Actor, habit: Habit) -> Generator[Event, Any, None]:
         world = self.world
+        draws = world.draws
         cycle = 0
         while True:
-            stream = Stream(world.draws, f"{actor.name}/habit", cycle)
+            cycle += CYCLE
+            actor.stream = stream = Stream(draws, actor.name, cycle)
             yield world.pause(1 + stream.exponential(self.think_mean, "think"))
-            cycle += 1
+            actor.next_n = cycle
             try:
                 yield from habit(actor, stream)
             except Refused:
                 continue  # users shrug at refusals and come back later
+            if actor.next_n > cycle + CYCLE:
+                raise HarnessError(f"{actor.name} makes more than {CYCLE} calls in a cycle", "shorten its habit")
 
 
 def scaled(base: int, load: int) -> int:

@@ -148,12 +148,12 @@ class Settings:
         """Parsed values by key."""
         self._base = self.values.copy()
         self._patches: list[Mapping[str, Any]] = []
-        self._bound: dict[str, list[tuple[object, str]]] = {}
+        self._bound: list[tuple[str, object, str]] = []
 
     def bind(self, key: str, part: object, attribute: str) -> None:
         """Give `part.attribute` the value of a knob, now and whenever a fault patches it."""
         setattr(part, attribute, self.values[key])
-        self._bound.setdefault(key, []).append((part, attribute))
+        self._bound.append((key, part, attribute))
 
     def patch(self, values: Mapping[str, Any]) -> None:
         """Lay parsed values over those in force, until `unpatch`."""
@@ -171,8 +171,9 @@ class Settings:
             for patch in self._patches:
                 value = patch.get(key, value)
             self.values[key] = value
-            for part, attribute in self._bound.get(key, ()):
-                setattr(part, attribute, value)
+        for key, part, attribute in self._bound:
+            if key in keys:
+                setattr(part, attribute, self.values[key])
 
 
 def read_config(knobs: Mapping[str, Knob], config: Mapping[str, object], where: str) -> dict[str, Any]:

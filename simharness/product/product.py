@@ -132,7 +132,7 @@ class Product:
         """Serve one call of any actor, its arguments checked. Raises Refused for an honest refusal."""
         world = self.world
         emit = world.emit
-        emit((journal.CALL, world.ticks, op.owner_number, op.n, world.intern(tool.name)))
+        emit((journal.CALL, world.ticks, op.owner_number, op.n, world.numbers[tool.name]))
         status = "ok"
         holding = False
         try:
@@ -158,15 +158,20 @@ class Product:
         finally:
             if holding:
                 self.pool.release()
-            emit((journal.RETURN, world.ticks, op.owner_number, op.n, world.intern(status)))
+            emit((journal.RETURN, world.ticks, op.owner_number, op.n, world.numbers[status]))
 
     def request(self, actor: Actor, tool: str, **arguments: Any) -> Generator[Event, Any, Any]:
         """Make the next call of a background actor. Raises Refused like `call`."""
-        actor.cycle = n = actor.cycle + 1
+        n = actor.next_n
+        actor.next_n = n + 1
         spec = self.tools.get(tool)
         if spec is None:
             raise HarnessError(f"actor {actor.name!r} calls tool {tool!r}, which {self.name} doesn't have")
         return (yield from self.call(Operation(self.world, actor, n), spec, arguments))
+
+    def database(self, op: Operation) -> Event:
+        """Give the wait of one access to the database, for tools that read and write tables themselves."""
+        return op.latency(self.shared.waits.db, "db", op.next_access())
 
     # --- what faults and audits need ------------------------------------------------------------------------------
 

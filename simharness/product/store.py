@@ -157,8 +157,7 @@ class Store(Generic[R]):
 
     def insert(self, op: Operation, fields: Mapping[str, object]) -> Generator[Event, Any, R]:
         """Commit a new row after the wait `db`. Raises Refused `conflict` for a unique column that is taken."""
-        op.access = k = op.access + 1
-        yield op.latency(self.waits.db, "db", k)
+        yield op.latency(self.waits.db, "db", op.next_access())
         tx = Transaction(op)
         key = tx.insert(self.table, fields)
         tx.commit()
@@ -192,7 +191,7 @@ class Store(Generic[R]):
 
         The caller must `close()` the edit, whatever happens. Raises Refused as `update` does.
         """
-        op.access = k = op.access + 1
+        k = op.next_access()
         locked = self.lock == "row"
         if locked:
             yield from self.locks.acquire(op, key, self.lock_wait)

@@ -308,32 +308,46 @@ def fields_of(hint: type, where: str) -> tuple[Check, dict[str, Any]]:
 
 
 class Renderer:
-    """Turns what tools return into JSON values; rows are rendered once per version."""
+    """Turns what tools return into JSON values; a row is rendered once for as long as it is the same row."""
 
     def __init__(self) -> None:
         self._types: dict[type, RowType[Any]] = {}
+        self._rendered: dict[tuple[type, int], tuple[Row, dict[str, Any]]] = {}
 
     def render(self, value: Any) -> Any:
-        """Give the JSON value of an answer."""
+        """Give the JSON value of an answer. Rows come as `Shown`, which recordings tell by reference."""
         if isinstance(value, Row):
             return self._row(value)
         if isinstance(value, Page):
             page: Page[Any] = value
-            rows = [self._row(row) for row in page.rows]
             return {
-                page.table: rows,
+                page.table: [self._row(row) for row in page.rows],
                 "ids": [row.id for row in page.rows],
                 "page": page.page,
                 "next_page": page.next_page,
             }
         return value
 
-    def _row(self, row: Row) -> dict[str, Any]:
+    def _row(self, row: Row) -> Shown:
         cls = type(row)
-        row_type = self._types.get(cls)
-        if row_type is None:
-            row_type = self._types[cls] = RowType(cls)
-        return row_type.json(row)
+        place = (cls, row.id)
+        held = self._rendered.get(place)
+        if held is None or held[0] is not row:
+            row_type = self._types.get(cls)
+            if row_type is None:
+                row_type = self._types[cls] = RowType(cls)
+            held = self._rendered[place] = (row, row_type.json(row))
+        return Shown(held[1], row)
+
+
+class Shown(dict[str, Any]):
+    """The JSON form of a row, and the row itself. A dict of its own each time: whoever gets it may change it."""
+
+    __slots__ = ("row",)
+
+    def __init__(self, values: dict[str, Any], row: Row) -> None:
+        super().__init__(values)
+        self.row = row
 
 
 def result_problem(spec: ToolSpec, value: Any, row_types: dict[type, RowType[Any]]) -> str:

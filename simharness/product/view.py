@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CACHE = "cache"
 PRIMARY = "primary"
 
+AUTH_ACCESS = 63
+"""Number of the access that checks permissions: apart, so that the first access of a tool itself is always 0."""
+
 
 @dataclass(slots=True)
 class Contract:
@@ -64,7 +67,20 @@ class Waits:
 class View(Generic[R]):
     """What detail and query views share."""
 
-    __slots__ = ("breaches", "cache", "contract", "mechanism", "name", "number", "table", "waits", "world")
+    __slots__ = (
+        "breaches",
+        "cache",
+        "contract",
+        "from_cache",
+        "from_primary",
+        "is_auth",
+        "mechanism",
+        "name",
+        "number",
+        "table",
+        "waits",
+        "world",
+    )
 
     def __init__(
         self, world: World, table: Table[R], kind: str, waits: Waits, breaches: list[Breach], scope: str
@@ -77,6 +93,10 @@ class View(Generic[R]):
         self.waits = waits
         self.breaches = breaches
         self.cache = Cache(world, table, self.name, scope)
+        self.is_auth = kind == "auth"
+        # The numbers of the sources, as rows hold them.
+        self.from_cache = world.intern(CACHE)
+        self.from_primary = world.intern(PRIMARY)
         self.mechanism = f"cache:{self.name}"
         """How ablation names the cache of this view."""
 
@@ -93,7 +113,7 @@ class DetailView(View[R]):
 
     def read(self, op: Operation, key: int) -> Generator[Event, Any, R | None]:
         """Give the row or None, from the cache where it has a live entry, else from the primary after the wait `db`."""
-        op.access = k = op.access + 1
+        k = AUTH_ACCESS if self.is_auth else op.next_access()
         world = self.world
         cache = self.cache
         row: R | None
@@ -104,7 +124,7 @@ class DetailView(View[R]):
                     row, order = self.table.rows.get(key), world.order
                 else:
                     row, order = entry.value, entry.order
-                self._note(op, key, row, order, CACHE)
+                self._note(op, key, row, order, self.from_cache)
                 return row
             world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, key))
             yield op.latency(self.waits.db, "db", k)
@@ -113,10 +133,10 @@ class DetailView(View[R]):
         else:
             yield op.latency(self.waits.db, "db", k)
             row = self.table.rows.get(key)
-        self._note(op, key, row, world.order, PRIMARY)
+        self._note(op, key, row, world.order, self.from_primary)
         return row
 
-    def _note(self, op: Operation, key: int, row: R | None, order: int, source: str) -> None:
+    def _note(self, op: Operation, key: int, row: R | None, order: int, source: int) -> None:
         world = self.world
         table = self.table
         actor = op.actor
@@ -143,7 +163,7 @@ class DetailView(View[R]):
                 served,
                 true,
                 age,
-                world.intern(source),
+                source,
                 contract.staleness,
             )
         )
@@ -175,7 +195,7 @@ class QueryView(View[R]):
 
     def read(self, op: Operation, query: Query) -> Generator[Event, Any, tuple[R, ...]]:
         """Give the matching rows, from the cache where it has a live answer, else from the primary after `db`."""
-        op.access = k = op.access + 1
+        k = op.next_access()
         world = self.world
         cache = self.cache
         if cache.ttl:
@@ -185,19 +205,19 @@ class QueryView(View[R]):
                     rows, order = tuple(self.table.where(query.matches)), world.order
                 else:
                     rows, order = entry.value, entry.order
-                self._note(op, query, rows, order, CACHE)
+                self._note(op, query, rows, order, self.from_cache)
                 return rows
-            text = -1 - world.intern(query.text)
+            text = -1 - world.numbers[query.text]
             world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, text))
         yield op.latency(self.waits.db, "db", k)
         rows = tuple(self.table.where(query.matches))
         if cache.ttl:
             wait = op.wait_ticks(self.waits.put, "put", k)
             cache.fill(query.text, rows, world.order, wait, query.matches)
-        self._note(op, query, rows, world.order, PRIMARY)
+        self._note(op, query, rows, world.order, self.from_primary)
         return rows
 
-    def _note(self, op: Operation, query: Query, rows: tuple[R, ...], order: int, source: str) -> None:
+    def _note(self, op: Operation, query: Query, rows: tuple[R, ...], order: int, source: int) -> None:
         world = self.world
         table = self.table
         actor = op.actor
@@ -216,10 +236,10 @@ class QueryView(View[R]):
                 op.owner_number,
                 op.n,
                 self.number,
-                -1 - world.intern(query.text),
+                -1 - world.numbers[query.text],
                 order,
                 shown,
-                world.intern(source),
+                source,
                 contract.staleness,
                 wrong,
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.errors import DamagedRecording, HarnessError
 from simharness.kernel.journal import Decoder, Row, Undelta
 from simharness.recording.format import FrameType
-from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, decode
+from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Listener
 from simharness.values import pack
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def read_rows(record: EpisodeRecord) -> Rows:
     """Decode what a recording holds, as far as it goes. Raises DamagedRecording for rows of no known shape."""
     decoder = Decoder()
     undelta = Undelta()
+    listener = Listener()
     rows: list[Row] = []
     raw: list[tuple[Any, ...]] = []
     steps: list[Told] = []
@@ -72,12 +73,12 @@ def read_rows(record: EpisodeRecord) -> Rows:
         raw += absolute
         rows += decoder.decode_all(absolute)
         if frame.kind is FrameType.STEP:
-            steps.append(told(frame.fields, decoder.names, first))
+            steps.append(told(frame.fields, decoder.names, first, listener))
             first = len(rows)
     return Rows(tuple(rows), tuple(raw), tuple(steps))
 
 
-def told(fields: tuple[object, ...], names: list[str], first: int) -> Told:
+def told(fields: tuple[object, ...], names: list[str], first: int, listener: Listener) -> Told:
     """Decode a STEP's fields."""
     step, t, _, results, reward, flags = fields
     bits = flags if isinstance(flags, int) else 0
@@ -87,8 +88,8 @@ def told(fields: tuple[object, ...], names: list[str], first: int) -> Told:
             raise DamagedRecording(f"step {step} holds a result of no known shape")
         ok, value = cast("list[object]", item)
         try:
-            out.append((bool(ok), decode(value, names)))
-        except (HarnessError, ValueError, IndexError) as error:
+            out.append((bool(ok), listener.decode(value, names)))
+        except HarnessError as error:
             raise DamagedRecording(f"step {step} holds a result of no known shape: {error}") from error
     return Told(
         step=cast("int", step),

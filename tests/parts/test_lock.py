@@ -179,11 +179,12 @@ def test_somebody_who_has_just_given_up_closes_no_circle() -> None:
     # At 10, a stops waiting for b's lock; b asks for a's lock at that very instant.
     bed = Bed()
     bed.spawn("a", [1, 2], start=0, hold=2, patience=8)
-    bed.spawn("b", [2, 1], start=1, hold=9, patience=50)
+    bed.spawn("b", [2, 3, 1], start=0, hold=5, patience=50)
     bed.world.advance_to(1_000)
     assert bed.log == [
         (0, "a has 1"),
-        (1, "b has 2"),
+        (0, "b has 2"),
+        (5, "b has 3"),
         (10, "a refused locked"),
         (10, "b has 1"),
     ]

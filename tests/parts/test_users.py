@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis import given
@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from simpy.events import Event
 
 from simharness.errors import HarnessError, ProcessFailed
-from simharness.kernel.draws import Stream
-from simharness.kernel.operation import Actor
 from simharness.kernel.world import World
 from simharness.parts.refusal import Refused
 from simharness.parts.users import Population, scaled
+
+if TYPE_CHECKING:
+    from simharness.kernel.draws import Stream
+    from simharness.kernel.operation import Actor
 
 Steps: TypeAlias = Generator[Event, Any, None]
 Log: TypeAlias = list[tuple[int, str, int]]
