@@ -44,7 +44,10 @@ def wilson(failures: int, episodes: int, z: float = Z_TWO_SIDED) -> tuple[float,
     centre = share + z * z / (2 * n)
     spread = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    # The ends are exact: a rounding error of 1e-17 above 0 would let a gate at 0 fail where nothing failed.
+    low = (centre - spread) / scale if failures else 0.0
+    high = (centre + spread) / scale if failures < n else 1.0
+    return low, high
 
 
 def rate(failures: int, episodes: int) -> Rate:

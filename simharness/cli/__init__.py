@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
+import shlex
 import sys
 from typing import Any
 
 import click
 
 from simharness import __version__
-from simharness.errors import SimharnessError
+from simharness.errors import HarnessError, SimharnessError
 
 COMMANDS = {
     "demo": ("simharness.cli.demo", "the first episode, faulty and sound: what was seen, what was true, whose fault"),
@@ -63,27 +66,77 @@ def commands() -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run a command and exit: 0 fine, 1 the check failed, 2 usage, 3 inconclusive or diverged, 4 a harness error."""
+    """Run a command and exit.
+
+    The code is 0 fine, 1 the check failed, 2 usage, 3 inconclusive or diverged, 4 a harness error, 130 Ctrl-C.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A prompt may hold what the terminal's encoding doesn't.
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(call(argv))
 
 
 def call(argv: list[str] | None = None) -> int:
-    """Run a command and give its exit code; whatever this package raises on purpose is told in words."""
+    """Run a command and give its exit code; whatever goes wrong is told in words."""
     try:
-        code: Any = commands.main(args=argv, prog_name="simharness", standalone_mode=False)
+        return outcome(argv)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does; Python must not complain at exit either.
+        silence()
+        return 141
+
+
+def outcome(argv: list[str] | None) -> int:
+    """Run a command and tell its failure, if it fails. Raises BrokenPipeError."""
+    # NO_COLOR is honoured as no-color.org asks; a dumb terminal shows escapes as text.
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    color = False if plain else None
+    try:
+        code: Any = commands.main(args=argv, prog_name="simharness", standalone_mode=False, color=color)
     except click.exceptions.Abort:
-        click.echo("stopped", err=True)
+        click.echo("stopped", err=True, color=color)
         return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except SimharnessError as error:
-        click.echo(f"{click.style('error', fg='red')} {error.code}: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  {error.hint}", err=True)
-        return error.exit_code
+        return tell(error, color)
     except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does; Python must not complain at exit either.
-        sys.stdout = None
-        return 141
+        raise
+    except OSError as error:
+        from simharness.recording.format import from_os_error
+
+        place = error.filename if isinstance(error.filename, str) else "standard output"
+        if error.filename is None:
+            silence()
+        return tell(from_os_error("write" if error.filename is None else "use", place, error), color)
+    except (Exception, SystemExit) as error:
+        again = shlex.join(["simharness", *(sys.argv[1:] if argv is None else argv)])
+        return tell(HarnessError(f"{type(error).__name__}: {error} ({place_of(error)})", f"again: {again}"), color)
     return code if isinstance(code, int) else 0
+
+
+def tell(error: SimharnessError, color: bool | None) -> int:
+    """Print a failure on stderr: code, sentence, what to do; gives its exit code."""
+    click.echo(f"{click.style('error', fg='red')} {error.code}: {error.message}", err=True, color=color)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True, color=color)
+    return error.exit_code
+
+
+def place_of(error: BaseException) -> str:
+    """Say where an exception was raised: file, line, function."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "nowhere"
+    code = trace.tb_frame.f_code
+    return f"{code.co_filename}:{trace.tb_lineno}, in {code.co_name}"
+
+
+def silence() -> None:
+    """Let nothing more be written to standard output, at exit neither."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

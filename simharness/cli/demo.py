@@ -15,9 +15,9 @@ from simharness.episode.policies import PolicySource
 from simharness.episode.replay import replay
 from simharness.errors import SimharnessError
 from simharness.product.registry import load_product, product_names
-from simharness.recording.format import from_os_error
 from simharness.recording.reader import read_file
 from simharness.recording.rows import read_rows
+from simharness.rollout.store import make_folder
 
 if TYPE_CHECKING:
     from simharness.product.product import Product
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 )
 def command(out: Path) -> int:
     """Show episodes in a faulty and a sound form: what was seen, what was true, whose fault it was, and the proof."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise from_os_error("make folder", out, error) from error
+    make_folder(out)
     for name in product_names():
         product = load_product(name)
         for showcase in product.showcases:

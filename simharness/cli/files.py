@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simharness.errors import RecordingError, UnknownName, UsageError
-from simharness.recording.reader import iter_episodes
+from simharness.errors import RecordingError, TruncatedRecording, UnknownName, UsageError
+from simharness.recording.format import PART_SUFFIX
+from simharness.recording.reader import iter_episodes, require_complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,16 +21,25 @@ def recordings(path: Path) -> list[Path]:
         return [path]
     shards = path / "shards"
     folder = shards if shards.is_dir() else path
-    found = sorted([*folder.glob("*.simrec"), *folder.glob("*.simrec.part")])
+    found = sorted([*folder.glob("*.simrec"), *folder.glob(f"*.simrec{PART_SUFFIX}")])
     if not found:
         raise RecordingError(f"no recordings in {str(path)!r}", "give a .simrec file or a run directory")
     return found
 
 
 def episodes(path: Path) -> Iterator[EpisodeRecord]:
-    """Read all episodes that a path stands for."""
+    """Read all episodes that a path stands for; a shard that was stopped before its first byte holds none."""
     for file in recordings(path):
-        yield from iter_episodes(file)
+        try:
+            yield from iter_episodes(file)
+        except TruncatedRecording:
+            if file == path or file.suffix != PART_SUFFIX:
+                raise
+
+
+def is_unfinished(record: EpisodeRecord) -> bool:
+    """Tell an episode whose writer was stopped from one that has lost its end: only the first is in a .part."""
+    return record.problem.startswith("truncated") and record.path.endswith(PART_SUFFIX)
 
 
 def name_of(record: EpisodeRecord) -> str:
@@ -38,9 +48,15 @@ def name_of(record: EpisodeRecord) -> str:
 
 
 def one_episode(path: Path, name: str | None) -> EpisodeRecord:
-    """Read the one episode that is meant. Raises UsageError when several could be."""
-    found = list(episodes(path))
+    """Read the one episode that is meant, with its header at least.
+
+    Raises UsageError when several could be meant, TruncatedRecording or DamagedRecording when nothing is left of it.
+    """
+    every = list(episodes(path))
+    found = [record for record in every if record.header]
     if not found:
+        for record in every:
+            require_complete(record)
         raise RecordingError(f"no episode in {str(path)!r}", "give a .simrec file that holds one")
     if name is not None:
         for record in found:

@@ -40,12 +40,19 @@ def products(of: str | None) -> list[type[Product]]:
     """Give the products that are meant."""
     if of is None:
         return [load_product(name) for name in product_names()]
-    return [load_product(of.rpartition("/")[0] if "/" in of and not of.endswith(".py") else of)]
+    if is_scenario(of):
+        return [load_scenario(of)[0]]
+    return [load_product(of)]
+
+
+def is_scenario(of: str) -> bool:
+    """Tell `product/slug` and `path.py:Class/slug` from a product; a path may hold slashes of its own."""
+    return "/" in of.rpartition(".py:")[2]
 
 
 def one_scenario(kind: str, of: str | None) -> str:
     """Give the scenario that is meant. Raises UsageError when none is."""
-    if of is None or "/" not in of:
+    if of is None or not is_scenario(of):
         raise UsageError(f"list {kind} needs a scenario", f"e.g. simharness list {kind} crm/negotiation")
     return of
 
@@ -62,12 +69,18 @@ def list_scenarios(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...
     from simharness.episode.episode import Episode
     from simharness.episode.plan import Plan
 
-    rows: list[tuple[Any, ...]] = []
-    for product in products(of):
-        for scenario in product.scenarios:
-            name = scenario.id if of is None or ".py:" not in of else f"{of}/{scenario.id.rpartition('/')[2]}"
-            rows.append((name, product.name, Episode(Plan(scenario=name)).prompt))
-    return ("id", "product", "prompt"), rows
+    if of is not None and is_scenario(of):
+        names = [(load_scenario(of)[0].name, of)]
+    else:
+        # A product given by path has its scenarios under that path.
+        names = [
+            (p.name, s.id if of is None or ".py:" not in of else f"{of}/{s.id.rpartition('/')[2]}")
+            for p in products(of)
+            for s in p.scenarios
+        ]
+    return ("id", "product", "prompt"), [
+        (name, product, Episode(Plan(scenario=name)).prompt) for product, name in names
+    ]
 
 
 def list_faults(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -77,7 +90,7 @@ def list_faults(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 def list_policies(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """List the policies of a scenario, or of all."""
-    if of is not None and "/" in of:
+    if of is not None and is_scenario(of):
         _, scenario = load_scenario(of)
         found = [scenario]
     else:

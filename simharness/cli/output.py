@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -49,7 +50,7 @@ class ProgressLine:
         self._start = time.perf_counter_ns()
         self._last = self._start
         self._shown = False
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def update(self, done: int, total: int, note: str = "") -> None:
         """Show how far it has come, at most four times a second (every ten seconds without a terminal)."""
@@ -62,7 +63,7 @@ class ProgressLine:
         left = seconds / done * (total - done)
         text = f"{done}/{total} {self._noun}, {done / seconds:.0f}/s, {left:.0f} s left{note}"
         if self._live:
-            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+            self._write(text)
             self._shown = True
         else:
             click.echo(text, err=True)
@@ -70,5 +71,10 @@ class ProgressLine:
     def close(self) -> None:
         """Clear the line."""
         if self._shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            self._write("")
             self._shown = False
+
+    def _write(self, text: str) -> None:
+        # Not click.echo: without colour it takes the escape away that clears the line.
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from simharness.cli.files import episodes, name_of, one_episode
+from simharness.cli.files import episodes, is_unfinished, name_of, one_episode
 from simharness.cli.output import ProgressLine, emit_json
 from simharness.episode.replay import replay
 from simharness.errors import Divergence, RecordingError, SimharnessError, UsageError
 from simharness.recording.diff import first_difference
+
+if TYPE_CHECKING:
+    from simharness.recording.reader import EpisodeRecord
 
 
 @click.command("replay")
@@ -29,35 +33,79 @@ def command(path: Path, until: int | None, episode: str | None, diff: Path | Non
     """Replay recordings in lock-step and say whether every frame comes out identical."""
     if diff is not None:
         return compare(path, diff, episode, as_json)
-    identical = 0
-    failed: list[dict[str, Any]] = []
-    worst = 0
     records = list(episodes(path)) if episode is None else [one_episode(path, episode)]
     if not records:
         raise RecordingError(f"no episode in {str(path)!r}", "give a .simrec file or a run directory")
-    if until is not None and len(records) > 1:
-        raise UsageError(f"{str(path)!r} holds {len(records)} episodes", "name one with --episode")
+    if until is not None:
+        if len(records) > 1:
+            raise UsageError(f"{str(path)!r} holds {len(records)} episodes", "name one with --episode")
+        if until > len(records[0].steps):
+            raise UsageError(f"no step {until} in this recording", f"give 0 to {len(records[0].steps)}")
+    result = Result()
     progress = ProgressLine("replays")
-    digests: list[str] = []
     for done, record in enumerate(records):
-        try:
-            digests.append(replay(record, until=until).digest)
-            identical += 1
-        except SimharnessError as error:
-            code = error.args[2] if isinstance(error, Divergence) and len(error.args) > 2 else error.code
-            failed.append({"episode": name_of(record), "code": code, "message": error.message, "next": error.hint})
-            worst = max(worst, error.exit_code if error.exit_code != 2 else 2)
+        result.take(record, until)
         progress.update(done + 1, len(records))
     progress.close()
     if as_json:
-        emit_json({"replay": str(path), "episodes": len(records), "identical": identical, "diverged": failed})
-        return worst
-    for entry in failed:
-        click.echo(f"{entry['episode']}: {entry['message']}\n  next: {entry['next']}")
-    where = f" up to step {until}" if until is not None else ""
-    digest = f", digest {digests[0]}" if len(digests) == 1 and not failed else ""
-    click.echo(f"{identical} of {len(records)} replayed identical{where}{digest}")
-    return worst
+        emit_json(result.record(str(path)))
+    else:
+        result.tell(until)
+    return result.worst
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of replaying one recording after the other."""
+
+    digests: list[str] = field(default_factory=list[str])
+    """Of those that came out identical."""
+    failed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    unfinished: list[str] = field(default_factory=list[str])
+    """What is left of episodes whose writer was stopped, in words."""
+    worst: int = 0
+    """The exit code."""
+
+    def take(self, record: EpisodeRecord, until: int | None) -> None:
+        """Replay one more; an episode under way when its run was stopped as far as it goes."""
+        partial = until is None and is_unfinished(record)
+        steps = len(record.steps)
+        try:
+            if not partial:
+                self.digests.append(replay(record, until=until).digest)
+            elif record.header:
+                replay(record, until=steps)
+        except SimharnessError as error:
+            code = error.args[2] if isinstance(error, Divergence) and len(error.args) > 2 else error.code
+            self.failed.append(
+                {"episode": name_of(record), "code": code, "message": error.message, "next": error.hint}
+            )
+            self.worst = max(self.worst, error.exit_code)
+        else:
+            if partial:
+                name = name_of(record) if record.header else "an episode"
+                self.unfinished.append(f"{name} was not finished ({record.problem}); identical up to step {steps}")
+
+    def record(self, path: str) -> dict[str, Any]:
+        """Give the result as `--json` prints it."""
+        return {
+            "replay": path,
+            "episodes": len(self.digests) + len(self.failed),
+            "identical": len(self.digests),
+            "diverged": self.failed,
+            "unfinished": self.unfinished,
+        }
+
+    def tell(self, until: int | None) -> None:
+        """Print the result."""
+        for entry in self.failed:
+            click.echo(f"{entry['episode']}: {entry['message']}\n  next: {entry['next']}")
+        for line in self.unfinished:
+            click.echo(line)
+        where = f" up to step {until}" if until is not None else ""
+        digest = f", digest {self.digests[0]}" if len(self.digests) == 1 and not self.failed else ""
+        total = len(self.digests) + len(self.failed)
+        click.echo(f"{len(self.digests)} of {total} replayed identical{where}{digest}")
 
 
 def compare(path: Path, other: Path, episode: str | None, as_json: bool) -> int:

@@ -49,23 +49,41 @@ def command(
         profile=profile,
         config=parse_config(settings),
     )
-    name = scenarios[0].replace("/", "-").replace(".py:", "-").strip(".-") or "run"
-    folder = out if out is not None else next_folder(Path("runs"), name)
+    folder = out if out is not None else next_folder(Path("runs"), folder_name(scenarios[0]))
     progress = ProgressLine("episodes")
+    finished = 0
 
     def show(done: int, total: int, summary: Summary) -> None:
+        nonlocal finished
+        finished = done
         progress.update(done, total, f", {summary.failures} harness failures")
 
     try:
         summary = run(request, folder, show)
     except KeyboardInterrupt:
         progress.close()
-        click.echo(f"stopped; what was recorded is in {folder} (its last shard ends in .part)", err=True)
+        click.echo(stopped(finished, len(request), folder), err=True)
         return 130
     finally:
         progress.close()
     report(summary, str(folder), as_json)
     return 0
+
+
+def folder_name(scenario: str) -> str:
+    """Make a name for the folder of a run; of a path only the file's own name."""
+    file, _, rest = scenario.rpartition(".py:")
+    return "-".join([*([Path(file).name] if file else []), *rest.split("/")]).strip(".-") or "run"
+
+
+def stopped(finished: int, total: int, folder: Path) -> str:
+    """Say how far a run had come, and where that is."""
+    if not finished:
+        return f"stopped before the first of {total} episodes was finished"
+    return (
+        f"stopped after {finished} of {total} episodes; they are in {folder}, in a last shard that ends in .part\n"
+        f"  check them: simharness replay {folder}"
+    )
 
 
 def report(summary: Summary, folder: str, as_json: bool) -> None:

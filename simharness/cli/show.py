@@ -10,6 +10,7 @@ import click
 from simharness.blame.sightings import Sighting, sightings
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_text, table
+from simharness.episode.episode import load_text
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.errors import UsageError
@@ -41,7 +42,9 @@ def command(
         return 0
     rows = read_rows(record)
     inputs = read_inputs(record)
-    seen = sightings(rows, load_scenario(str(record.header["scenario"]))[0])
+    seen = sightings(rows, load_scenario(str(record.header.get("scenario")))[0])
+    if step is not None and step not in {told.step for told in rows.steps}:
+        raise UsageError(f"no step {step} in this recording", f"give 1 to {len(rows.steps)}")
     if as_json:
         emit_json(as_record(record, rows, inputs, seen))
         return 0
@@ -65,7 +68,9 @@ def heading(record: EpisodeRecord, rows: Rows) -> None:
     last = rows.steps[-1] if rows.steps else None
     reward = reward_text(last.reward) if last else "none"
     policy = record.info.get("policy", "unknown")
-    click.echo(f"{name_of(record)} · load {int(str(header['load'])) / 1000:g} · {faults} · policy {policy}")
+    load = header.get("load")
+    shown = load_text(load) if isinstance(load, int) else "unknown"
+    click.echo(f"{name_of(record)} · load {shown} · {faults} · policy {policy}")
     click.echo(f"  {len(rows.steps)} steps, reward {reward}, digest {record.digest}")
     if record.problem:
         click.echo(click.style(f"  {record.problem}", fg="yellow"))
@@ -135,9 +140,7 @@ def truth_table(seen: list[Sighting]) -> None:
 
 def one_step(rows: Rows, inputs: list[Input], seen: list[Sighting], step: int) -> None:
     """Print one step in full."""
-    told = next((t for t in rows.steps if t.step == step), None)
-    if told is None:
-        raise UsageError(f"no step {step} in this recording", f"give 1 to {len(rows.steps)}")
+    told = next(t for t in rows.steps if t.step == step)
     given = next(i for i in inputs if i.step == step)
     end = next((t.first for t in rows.steps if t.step == step + 1), len(rows.rows))
     click.echo(f"step {step}, sent {format_duration(given.at)}, answered {format_duration(told.t)}")

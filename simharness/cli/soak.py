@@ -27,15 +27,15 @@ def command(scenarios: tuple[str, ...], pings: int, users: int, seed: int, as_js
         reports.append(report)
         failed += report.failed
         if not as_json:
-            tell(name, report, seed)
+            tell(name, report, f"simharness soak {name} --pings {pings} --users {users} --seed {seed}")
     if as_json:
         records = [{"scenario": name, **report.record()} for name, report in zip(names, reports, strict=True)]
         emit_json(records[0] if len(records) == 1 else records)
     return 1 if failed else 0
 
 
-def tell(name: str, report: Report, seed: int) -> None:
-    """Print a report."""
+def tell(name: str, report: Report, again: str) -> None:
+    """Print a report, and of a failure the command that asks for it again."""
     click.echo(
         f"{name}: {report.pings} pings, {report.users} users, {report.failed} failures, "
         f"{report.invariants_broken} broken invariants"
@@ -48,6 +48,6 @@ def tell(name: str, report: Report, seed: int) -> None:
     for error in report.errors[:10]:
         click.echo(f"  {error}")
     if report.failed:
-        click.echo(f"  again: simharness soak {name} --pings {report.pings} --users {report.users} --seed {seed}")
+        click.echo(f"  again: {again}")
     else:
         click.echo(f"  replayed identical ({report.digest[:12]})")

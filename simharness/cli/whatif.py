@@ -9,6 +9,7 @@ import click
 from simharness.blame.whatif import whatif
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_text
+from simharness.recording.reader import require_complete
 
 WHO = {
     "closed": "the same policy asked again",
@@ -26,7 +27,7 @@ WHO = {
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_json: bool) -> int:
     """Run an episode again at the same instants, with mechanisms telling the truth."""
-    record = one_episode(path, episode)
+    record = require_complete(one_episode(path, episode))
     result = whatif(record, mechanisms)
     if as_json:
         emit_json(

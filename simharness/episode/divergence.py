@@ -11,6 +11,8 @@ from simharness.recording.format import FrameType, decode
 from simharness.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from simharness.recording.reader import EpisodeRecord, Frame
 
 CLASSES = {
@@ -26,21 +28,15 @@ LAST_ROWS = 10
 
 
 class Common:
-    """The rows that recording and replay agree on so far."""
+    """The rows that recording and replay agree on, decoded only now that they have parted."""
 
-    def __init__(self) -> None:
+    def __init__(self, frames: Iterable[Frame]) -> None:
         self.decoder = Decoder()
         self.undelta = Undelta()
         self.last: deque[Row] = deque(maxlen=LAST_ROWS)
-
-    def take(self, frame: Frame) -> None:
-        """Note the rows of a frame that was equal."""
-        for row in self.decode(rows_in(frame.kind, frame.fields)):
-            self.last.append(row)
-
-    def decode(self, rows: list[Any]) -> list[Row]:
-        """Decode rows that follow those taken."""
-        return list(self.decoder.decode_all(self.undelta.absolute(rows)))
+        for frame in frames:
+            rows = self.undelta.absolute(rows_in(frame.kind, frame.fields))
+            self.last.extend(self.decoder.decode_all(rows))
 
     def peek(self, rows: list[Any]) -> list[Row]:
         """Decode rows that may follow, without taking them."""

@@ -311,31 +311,29 @@ class Episode:
     def _calls(self, given: Input) -> list[Result]:
         """Start all calls of the turn, then wait for each; answers come in the order of the calls."""
         world = self.world
-        started: list[tuple[RawCall, Operation, ToolSpec, Process] | Result] = []
+        results: dict[int, Result] = {}
+        started: list[tuple[int, int, RawCall, Operation, ToolSpec, Process]] = []
+        timeout: int = self._settings.values["api.timeout"]
         for i, call in enumerate(given.calls):
             pins = given.pins[i] if given.pins else None
             op = Operation(world, self.agent, given.step << 16 | i, pins)
             checked = self._checked(op, call)
             if isinstance(checked, Result):
-                started.append(checked)
+                results[i] = checked
                 continue
             spec, arguments = checked
             name = f"{self.agent.name}/{given.step}" if i == 0 else f"{self.agent.name}/{given.step}.{i}"
-            started.append((call, op, spec, world.spawn(name, self._serve(op, spec, arguments))))
-        results: list[Result] = []
-        timeout: int = self._settings.values["api.timeout"]
-        for entry in started:
-            if isinstance(entry, Result):
-                results.append(entry)
-                continue
-            call, op, spec, process = entry
             limit = op.begin + timeout if timeout and not spec.local else max(self.ticks_max, op.begin) + 1
+            started.append((limit, i, call, op, spec, world.spawn(name, self._serve(op, spec, arguments))))
+        # Earliest deadline first: behind a long wait, the clock would have passed the others' unseen.
+        started.sort(key=lambda entry: entry[0])
+        for limit, i, call, op, spec, process in started:
             if world.drive(process, limit):
                 ok, value = process.value
-                results.append(Result(call.id, call.tool, ok, value))
+                results[i] = Result(call.id, call.tool, ok, value)
             else:
-                results.append(self._late(op, call, spec, process))
-        return results
+                results[i] = self._late(op, call, spec, process)
+        return [results[i] for i in range(len(given.calls))]
 
     def _serve(
         self, op: Operation, spec: ToolSpec, arguments: dict[str, Any]
@@ -370,7 +368,8 @@ class Episode:
     def _late(self, op: Operation, call: RawCall, spec: ToolSpec, process: Process) -> Result:
         """Answer a call that is still under way when its time is up; what it does goes on."""
         world = self.world
-        if not (spec.local and process.target.triggered):  # one that only lets time pass hinders no grading
+        target: Event | None = process.target
+        if not (spec.local and target is not None and target.triggered):  # what only lets time pass hinders no grading
             self._pending.append((process, op.begin))
         mode: str = "budget" if spec.local else self._settings.values["api.on_timeout"]
         tool = world.intern(spec.name)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.episode.divergence import Common, diverged
+from simharness.episode.divergence import CLASSES, Common, diverged
 from simharness.episode.episode import Episode
 from simharness.episode.info import sources
 from simharness.episode.inputs import read_inputs
 from simharness.episode.plan import read_plan
-from simharness.errors import Divergence, HarnessError, UsageError, VersionError
+from simharness.errors import (
+    DamagedRecording,
+    Divergence,
+    HarnessError,
+    UsageError,
+    VersionError,
+)
 from simharness.product.registry import load_scenario
 from simharness.recording.format import CHAIN_START, FrameType, advance
 from simharness.recording.reader import require_complete
@@ -39,7 +45,6 @@ class Comparison:
         self._frames: list[Frame] = [f for f in record.frames if f.kind not in OUTSIDE]
         self._record = record
         self._changed = changed
-        self.common = Common()
         self.compared = 0
         self.chain: bytes = CHAIN_START
 
@@ -54,8 +59,8 @@ class Comparison:
             return
         recorded = self._frames[self.compared] if self.compared < len(self._frames) else None
         if recorded is None or recorded.payload != payload:
-            raise diverged(self._record, self.compared, recorded, payload, self.common, self._changed)
-        self.common.take(recorded)
+            common = Common(self._frames[: self.compared])
+            raise diverged(self._record, self.compared, recorded, payload, common, self._changed)
         self.compared += 1
         self.chain = advance(self.chain, payload, kind)
 
@@ -80,8 +85,8 @@ def check_versions(record: EpisodeRecord, plan: Plan) -> list[str]:
         )
     then: Any = record.info.get("sources", {})
     now = sources(product)
-    if not isinstance(then, dict):
-        return []
+    if not isinstance(then, dict) or not then:
+        return []  # a recording without an INFO frame doesn't tell
     names = sorted({*cast("dict[str, str]", then), *now})
     return [name for name in names if cast("dict[str, str]", then).get(name) != now.get(name)]
 
@@ -102,12 +107,17 @@ def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
             raise UsageError(f"no step {until} in this recording", f"give 0 to {len(inputs)}")
         inputs = inputs[:until]
     comparison = Comparison(record, changed)
-    episode = Episode(plan, sink=comparison)
+    try:
+        episode = Episode(plan, sink=comparison)
+    except UsageError as error:
+        raise DamagedRecording(f"the header fits no episode of this build: {error.message}", error.hint) from error
     for given in inputs:
         if episode.ended:
-            raise comparison_error(record, comparison, episode)
+            raise goes_on(record, comparison, episode)
         try:
             episode.send(given)
+        except UsageError as error:
+            raise DamagedRecording(f"an INPUT fits no step: {error.message}", error.hint) from error
         except HarnessError:
             if episode.aborted is None:
                 raise
@@ -119,16 +129,19 @@ def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
 def compare_footer(record: EpisodeRecord, comparison: Comparison, episode: Episode) -> None:
     """Compare what closes the episode: counts and chain."""
     episode.close()
-    left = [f for f in record.frames if f.kind not in OUTSIDE][comparison.compared :]
-    if left:
-        raise Divergence(
-            f"the recording goes on with {left[0].kind.name} where the replay has ended", "look at its last step"
-        )
+    if comparison.compared < sum(f.kind not in OUTSIDE for f in record.frames):
+        raise goes_on(record, comparison, episode)
 
 
-def comparison_error(record: EpisodeRecord, comparison: Comparison, episode: Episode) -> Divergence:
+def goes_on(record: EpisodeRecord, comparison: Comparison, episode: Episode) -> Divergence:
     """Build the error for a recording that goes on after the episode has ended."""
+    step = episode.count
     return Divergence(
-        f"the recording goes on after step {len(episode.steps)}, where the episode ends (frame {comparison.compared})",
-        f"recorded digest {record.digest}",
+        f"replay diverged at frame {comparison.compared}, step {step}: {CLASSES['CODE']} CODE\n"
+        "the recording goes on where the episode has ended",
+        f"simharness show {record.path or 'FILE'} --step {step}",
+        CLASSES["CODE"],
+        "CODE",
+        comparison.compared,
+        step,
     )

@@ -155,6 +155,11 @@ class World(simpy.Environment):
         return self._now
 
     @property
+    def scheduled(self) -> int:
+        """Events put on the heap so far."""
+        return self._serial
+
+    @property
     def instant(self) -> int:
         """The simulated time as an instant: microseconds since 1970-01-01T00:00:00Z."""
         return self.epoch + self._now

@@ -306,7 +306,14 @@ def store(row: type[R], *, views: Iterable[str] = ("detail",), unique: Iterable[
 
 def query(matches: Any, /, **fields: object) -> Query:
     """Build a query whose text names its fields, e.g. `query(pred, stage="negotiation", page=1)`."""
-    return Query(",".join(f"{k}={v}" for k, v in fields.items() if v is not None), matches)
+    return Query(",".join(f"{k}={_escaped(v)}" for k, v in fields.items() if v is not None), matches)
+
+
+def _escaped(value: object) -> object:
+    # The text is a cache key, so that no value may look like the beginning of another field.
+    if isinstance(value, str) and ("," in value or "\\" in value):
+        return value.replace("\\", "\\\\").replace(",", "\\,")
+    return value
 
 
 __all__ = ["Edit", "Query", "Shared", "Span", "Store", "StoreSpec", "query", "store"]

@@ -12,7 +12,7 @@ from simpy.events import Event
 
 from simharness.errors import UsageError
 from simharness.kernel.calendar import parse_instant
-from simharness.parts.row import INSTANT, R, Row, RowType
+from simharness.parts.row import INSTANT, R, Row, RowType, row_type_of
 
 T = TypeVar("T")
 
@@ -311,7 +311,6 @@ class Renderer:
     """Turns what tools return into JSON values; a row is rendered once for as long as it is the same row."""
 
     def __init__(self) -> None:
-        self._types: dict[type, RowType[Any]] = {}
         self._rendered: dict[tuple[type, int], tuple[Row, dict[str, Any]]] = {}
 
     def render(self, value: Any) -> Any:
@@ -333,10 +332,7 @@ class Renderer:
         place = (cls, row.id)
         held = self._rendered.get(place)
         if held is None or held[0] is not row:
-            row_type = self._types.get(cls)
-            if row_type is None:
-                row_type = self._types[cls] = RowType(cls)
-            held = self._rendered[place] = (row, row_type.json(row))
+            held = self._rendered[place] = (row, row_type_of(cls).json(row))
         return Shown(held[1], row)
 
 

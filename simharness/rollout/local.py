@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simharness.env import finish, new_episode
+from simharness.episode.episode import Episode
 from simharness.episode.policies import PolicySource
-from simharness.product.product import find_fault, resolve_settings
+from simharness.errors import HarnessError, RecordingError, SimharnessError, UsageError
+from simharness.kernel.draws import Draws, Stream
 from simharness.product.registry import load_scenario
+from simharness.product.scenario import Drawing
 from simharness.rollout.store import RunStore, Summary
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from simharness.rollout.request import Request
 
 Progress = Callable[[int, int, Summary], None]
@@ -21,15 +25,27 @@ Progress = Callable[[int, int, Summary], None]
 
 
 def check(request: Request) -> dict[str, PolicySource]:
-    """Raise UsageError for a request that can't be run, before anything is written; give its policies by scenario."""
+    """Give the policies by scenario, and raise for a request that can't be run before anything is written.
+
+    Raises UsageError, also for a seed that the pinned values don't suit, and HarnessError where the product breaks.
+    """
     sources: dict[str, PolicySource] = {}
     for name in request.scenarios:
-        product, scenario = load_scenario(name)
-        for fault in request.faults:
-            find_fault(product, fault)
-        plan = next(iter(request.plans()))
-        resolve_settings(product, request.profile or scenario.profile, plan.config)
+        _, scenario = load_scenario(name)
         sources[name] = PolicySource(request.policy, scenario, len(request.seeds))
+    seen = ""
+    for plan in request.plans():
+        if plan.scenario != seen:
+            seen = plan.scenario
+            with told(request, seen, plan.seed):
+                Episode(plan)
+        elif not plan.pins:
+            continue
+        _, scenario = load_scenario(plan.scenario)
+        drawing = Drawing(Stream(Draws(plan.seed), "instance", 0), plan.pins)
+        with told(request, plan.scenario, plan.seed):
+            scenario.draw(drawing)
+            drawing.finish()
     return sources
 
 
@@ -40,9 +56,32 @@ def run(request: Request, folder: Path, progress: Progress) -> Summary:
     with RunStore(folder, request) as store:
         for done, plan in enumerate(request.plans()):
             source = sources[plan.scenario]
-            episode = new_episode(plan, source.name, store.writer())
-            policy = source.policy(plan.seed - request.seeds.start)
-            outcome = finish(episode, policy, askable=source.askable)
+            with told(request, plan.scenario, plan.seed):
+                episode = new_episode(plan, source.name, store.writer())
+                policy = source.policy(plan.seed - request.seeds.start)
+                outcome = finish(episode, policy, askable=source.askable)
             store.add(outcome.episode, outcome.verdict)
             progress(done + 1, total, store.summary)
     return store.summary
+
+
+@contextmanager
+def told(request: Request, scenario: str, seed: int) -> Iterator[None]:
+    """Let what stops an episode say which one it was, and which command asks for it again."""
+    try:
+        yield
+    except RecordingError:
+        raise
+    except UsageError as error:
+        raise type(error)(f"{error.message} (seed {seed})", error.hint) from error
+    except SimharnessError as error:
+        raise type(error)(
+            f"{scenario}, seed {seed}: {error.message}", request.command(scenario, seed)
+        ) from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise HarnessError(
+            f"{scenario}, seed {seed}: {type(error).__name__}: {error} "
+            f"({Path(last.filename).name}:{last.lineno}, in {last.name})",
+            request.command(scenario, seed),
+        ) from error

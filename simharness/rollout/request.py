@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,21 @@ class Request:
             for seed in self.seeds:
                 yield make_plan(scenario, seed, self.load, self.faults, self.profile, self.config)
 
+    def command(self, scenario: str, seed: int) -> str:
+        """Give the command that runs one of the episodes again."""
+        parts = ["simharness", "run", scenario, "--seed", str(seed)]
+        if self.policy != "expert":
+            parts += ["--policy", self.policy]
+        for fault in self.faults:
+            parts += ["--fault", fault]
+        if self.load != "1":
+            parts += ["--load", self.load]
+        if self.profile:
+            parts += ["--profile", self.profile]
+        for key, value in self.config.items():
+            parts += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        return shlex.join(parts)
+
     def record(self) -> dict[str, Any]:
         """Give the request as run.json holds it."""
         return {
@@ -53,7 +69,7 @@ class Request:
 
 def parse_seeds(text: str, episodes: int | None) -> range:
     """Read `N` or `A:B` (B left out), with a number of episodes where only a start is given. Raises UsageError."""
-    found = re.fullmatch(r"(\d{1,20})(?::(\d{1,20}))?", text)
+    found = re.fullmatch(r"([0-9]{1,20})(?::([0-9]{1,20}))?", text)
     if found is None:
         raise UsageError(f"seed range {text!r} is not readable", "give N, or A:B for A up to B - 1")
     start = int(found[1])

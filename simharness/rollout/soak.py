@@ -20,7 +20,7 @@ from simharness.episode.play import arguments_text
 from simharness.episode.policies import Sampler
 from simharness.episode.replay import replay
 from simharness.episode.transcript import RawCall
-from simharness.errors import Divergence, HarnessError
+from simharness.errors import Divergence, HarnessError, UsageError
 from simharness.kernel.draws import Draws, Stream
 from simharness.parts.row import RowType
 from simharness.product.registry import load_scenario
@@ -33,6 +33,7 @@ MIX = (70, 20, 10)
 """Reads, writes and bad calls, in percent."""
 READERS = ("get_", "list_", "search_", "read_", "open_", "export_")
 NEVER = ("wait", "say", "finish")
+LOAD_MAX = 1000
 THINK = (20 * MS, 200 * MS)
 """Simulated pause between two pings."""
 
@@ -125,6 +126,9 @@ def soak(
     """Send pings into one world with at least `users` background users. Raises UsageError for a bad scenario."""
     report = Report()
     _, known = load_scenario(scenario)
+    most = LOAD_MAX * known.team
+    if users > most:
+        raise UsageError(f"{users} users are too many for {scenario}", f"give 0 to {most}")
     load = -(-users * 1000 // known.team)
     plan = make_plan(scenario, seed, f"{load // 1000}.{load % 1000:03d}")
     plan = replace(plan, steps_max=pings + 1, ticks_max=365 * DAY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -29,16 +30,27 @@ LIMIT = 0.05
 
 def create_folder(path: Path) -> Path:
     """Make a new run directory. Raises UsageError when it holds something, RecordingError when it can't be made."""
+    make_folder(path)
+    full = UsageError(f"folder {str(path)!r} is not empty", "give -o another folder, or remove this one")
     try:
-        path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
-            raise UsageError(f"folder {str(path)!r} is not empty", "give -o another folder, or remove this one")
+            raise full
         (path / "shards").mkdir()
-    except FileExistsError:
-        raise UsageError(f"{str(path)!r} is a file", "give -o a folder") from None
+    except FileExistsError:  # another run was faster
+        raise full from None
     except OSError as error:
         raise from_os_error("make folder", path, error) from error
     return path
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder unless it is there. Raises UsageError for a file, RecordingError when it can't be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{str(path)!r} is a file", "give -o a folder") from None
+    except (OSError, ValueError) as error:
+        raise from_os_error("make folder", path, error) from error
 
 
 def next_folder(base: Path, name: str) -> Path:
@@ -165,4 +177,6 @@ class RunStore:
             if kind is None:
                 raise
         finally:
-            self._verdicts.close()
+            # Each line was flushed when it was written; only one that failed then can fail now.
+            with contextlib.suppress(OSError):
+                self._verdicts.close()

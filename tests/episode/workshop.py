@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import (
     HOUR,
@@ -15,6 +15,7 @@ from simharness.api import (
     Drawing,
     Ending,
     Instance,
+    Operation,
     Population,
     Product,
     Row,
@@ -30,7 +31,7 @@ from simharness.kernel.world import Wait
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from simharness.api import Action, Observation, Operation, Task
+    from simharness.api import Action, Observation, Task
 
 PARTS = 3
 SIZE_WANTED = 7
@@ -60,7 +61,7 @@ class Shift(Scenario["Workshop"]):
     profile = "bare"
     steps_max = 8
     ticks_max = 2 * HOUR
-    policies = {"expert": expert}
+    policies: ClassVar = {"expert": expert}
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
         return {"parts": [Part(id=i, label=f"part {i}") for i in range(1, PARTS + 1)]}
@@ -85,9 +86,7 @@ class Shift(Scenario["Workshop"]):
     def brief(self, instance: Instance) -> dict[str, Any]:
         return {"part_id": instance["part"]}
 
-    def goal(
-        self, product: Workshop, instance: Instance, ending: Ending
-    ) -> tuple[Criterion, ...]:
+    def goal(self, product: Workshop, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         part = product.parts.true(int(instance["part"]))
         size = part.size if part is not None else 0
         return (Criterion("the size is right", size == SIZE_WANTED, f"size {size}"),)

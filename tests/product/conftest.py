@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pytest
 from simpy.events import Event
@@ -27,7 +27,9 @@ from simharness.api import (
 )
 from simharness.kernel import journal
 from simharness.product.product import resolve_settings
-from simharness.product.view import Query
+
+if TYPE_CHECKING:
+    from simharness.product.view import Query
 
 Steps: TypeAlias = Generator[Event, Any, Any]
 
@@ -132,9 +134,9 @@ class Bench:
         row: Item | None = self.run(self.items.detail.read(op or self.op(), key))
         return row
 
-    def list(self, color: str, op: Operation | None = None) -> list[int]:
+    def listed(self, color: str, op: Operation | None = None) -> list[int]:
         rows = self.run(self.items.list.read(op or self.op(), of_color(color)))
-        return [row.id for row in rows]
+        return [int(row.id) for row in rows]
 
     # --- looking ----------------------------------------------------------------------------------
 
@@ -143,7 +145,7 @@ class Bench:
         return [row for row in decoded if row.kind in kinds]
 
     def last(self, kind: str) -> dict[str, Any]:
-        return self.rows(kind)[-1].values
+        return dict(self.rows(kind)[-1].values)
 
     def seen(self) -> tuple[int, int, int, str]:
         """Of the last READ: version served, version true, age, source."""

@@ -111,12 +111,12 @@ def test_an_age_equal_to_the_contract_is_fine(
 ) -> None:
     b = bench({**STALE, "items.detail.staleness": "30us", "items.list.staleness": "30us"})
     b.read(1)
-    b.list("red")
+    b.listed("red")
     b.write(1, stock=1)
     b.at(age)
     op = b.op()
     b.read(1, op)
-    b.list("red", op)
+    b.listed("red", op)
     assert b.last("READ")["bound"] == b.last("LIST")["bound"] == 30
     assert [breach.view for breach in breaches(b)] == (
         ["items.detail", "items.list"] if breached else []
@@ -176,13 +176,13 @@ def test_not_seeing_ones_own_write_is_a_breach_within_any_staleness(
     }
     b = bench({**STALE, **contract})
     b.read(1)
-    b.list("red")
+    b.listed("red")
     b.write(2, stock=1)  # somebody else's
     b.write(1, actor=b.agent, stock=1)
     b.at(9)
     b.read(1)
     b.read(2)
-    b.list("red")
+    b.listed("red")
     expected = [("items.detail", 1, 1, 2, 9, True), ("items.list", 1, 1, 2, 9, True)]
     assert [breach[1:] for breach in breaches(b)] == (expected if promised else [])
 
@@ -192,7 +192,7 @@ def test_a_reader_remembers_what_it_was_served(bench: Callable[..., Bench]) -> N
     b.read(1)
     b.write(1, stock=1)
     b.read(1)
-    b.list("red")
+    b.listed("red")
     number = b.table.number
     assert b.agent.reads[number, 1] == (2, b.table.get(1)), "the list was of the primary"
     b.read(1)
@@ -209,7 +209,7 @@ def test_a_list_of_the_primary_is_in_order_of_id_with_nothing_wrong(
 ) -> None:
     b = bench({"db.latency": "5us"})
     b.write(2, color="blue")
-    assert b.list("red") == [1, 3]
+    assert b.listed("red") == [1, 3]
     values = b.last("LIST")
     assert (values["order"], values["rows"], values["wrong"]) == (1, [1, 1, 3, 1], [])
     assert (values["source"], values["query"]) == ("primary", "color=red")
@@ -217,7 +217,7 @@ def test_a_list_of_the_primary_is_in_order_of_id_with_nothing_wrong(
 
 def test_a_cached_list_names_each_row_that_is_out_of_date(bench: Callable[..., Bench]) -> None:
     b = bench(STALE)
-    assert b.list("red") == [1, 2, 3]
+    assert b.listed("red") == [1, 2, 3]
     b.at(10)
     b.write(1, stock=1)  # still red, another version
     b.at(20)
@@ -229,14 +229,14 @@ def test_a_cached_list_names_each_row_that_is_out_of_date(bench: Callable[..., B
     b.at(50)
     assert b.insert(color="blue") == 5  # none of this list's business
     b.at(100)
-    assert b.list("red") == [1, 2, 3]
+    assert b.listed("red") == [1, 2, 3]
     assert b.wrong() == [(1, 1, 2, 90), (2, 1, 2, 80), (3, 1, 2, 70), (4, 0, 1, 60)]
     assert [breach.key for breach in breaches(b)] == [1, 2, 3, 4]
 
 
 def test_a_missing_row_counts_since_it_began_to_match(bench: Callable[..., Bench]) -> None:
     b = bench(STALE)
-    assert b.list("blue") == []
+    assert b.listed("blue") == []
     b.at(10)
     b.write(1, stock=1)  # not blue yet
     b.at(20)
@@ -244,30 +244,30 @@ def test_a_missing_row_counts_since_it_began_to_match(bench: Callable[..., Bench
     b.at(30)
     b.write(1, stock=2)  # still blue
     b.at(100)
-    assert b.list("blue") == []
+    assert b.listed("blue") == []
     assert b.wrong() == [(1, 2, 4, 80)]
 
 
 def test_a_row_that_matched_in_between_is_not_missing(bench: Callable[..., Bench]) -> None:
     b = bench(STALE)
-    b.list("blue")
+    b.listed("blue")
     b.write(1, color="blue")
     b.write(1, color="red")
     b.at(100)
-    assert b.list("blue") == []
+    assert b.listed("blue") == []
     assert b.wrong() == []
 
 
 def test_changes_after_the_call_began_make_no_list_wrong(bench: Callable[..., Bench]) -> None:
     b = bench(STALE)
-    b.list("red")
+    b.listed("red")
     b.write(1, stock=1)
     op = b.op()
     b.at(10)
     b.write(2, stock=1)
     b.insert(color="red")
     b.at(30)
-    b.list("red", op)
+    b.listed("red", op)
     assert b.wrong() == [(1, 1, 2, 30)]
 
 
@@ -275,13 +275,13 @@ def test_a_row_that_came_to_match_during_the_call_is_not_missing(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench(STALE)
-    b.list("blue")
+    b.listed("blue")
     b.write(1, stock=1)  # before the call, and no change of colour
     op = b.op()
     b.at(10)
     b.write(1, color="blue")
     b.at(30)
-    assert b.list("blue", op) == []
+    assert b.listed("blue", op) == []
     assert b.wrong() == []
 
 
@@ -340,14 +340,14 @@ def test_repairing_one_cache_leaves_the_other_as_it_is(bench: Callable[..., Benc
     b = bench(STALE)
     b.world.repair = frozenset({"cache:items.detail"})
     b.read(1)
-    b.list("red")
+    b.listed("red")
     b.write(1, color="blue")
     b.at(9)
     row = b.read(1)
     assert row is not None
     assert row.color == "blue"
     assert b.seen() == (2, 2, 0, "cache")
-    assert b.list("red") == [1, 2, 3]
+    assert b.listed("red") == [1, 2, 3]
 
 
 def test_a_repaired_absence_is_the_row(bench: Callable[..., Bench]) -> None:

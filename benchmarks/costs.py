@@ -1,0 +1,223 @@
+"""What a recorded call costs, as ratios measured side by side in one run. Prints one JSON line a case.
+
+    python benchmarks/costs.py [--rounds 9] [--calls 400] [--episodes 60] [--load 1]
+
+Rounds of the things compared alternate, and medians are taken of the ratio within each round: on a noisy machine the two
+sides of a ratio then suffer alike. The idiomatic-SimPy twin (simpy_twin.py) records nothing and proves nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import simpy_twin
+
+from simharness.blame.attribution import judge
+from simharness.env import finish, make_plan, new_episode
+from simharness.episode.episode import Episode
+from simharness.episode.play import drive
+from simharness.episode.policies import PolicySource
+from simharness.episode.replay import replay
+from simharness.episode.transcript import RawCall
+from simharness.recording.reader import parse
+from simharness.recording.recorder import Recorder
+from simharness.recording.writer import FrameLog
+from simharness.values import fast_packer
+
+SCENARIO = "crm/negotiation"
+THINK = 5_000_000
+
+
+class Silent(Recorder):
+    """Takes what a recorder takes and writes none of it; the journal's rows are appended all the same."""
+
+    def input(self, *_: Any) -> None:
+        """Drop an input."""
+
+    def step(self, *_: Any) -> None:
+        """Drop a step."""
+
+    def checkpoint(self, *_: Any) -> None:
+        """Drop a checkpoint."""
+
+
+def mixed(seed: int, load: str, calls: int, *, recorded: bool = True) -> Episode:
+    """Send the twin's mix of calls, one every five simulated seconds."""
+    plan = make_plan(SCENARIO, seed, load)
+    long = type(plan)(scenario=SCENARIO, seed=seed, load=plan.load, steps_max=calls + 1, ticks_max=10**14)
+    episode = Episode(long)
+    if not recorded:
+        episode.recorder = Silent(episode.world, FrameLog())
+    draw = random.Random(seed)
+    world = episode.world
+    for number in range(calls):
+        deal = draw.randrange(1, 85)
+        kind = number % 4
+        if kind == 0:
+            tool, text = "get_deal", f'{{"deal_id":{deal}}}'
+        elif kind == 1:
+            tool, text = "get_contact", f'{{"contact_id":{draw.randrange(1, 73)}}}'
+        elif kind == 2:
+            tool, text = "list_deals", '{"stage":"proposal"}'
+        else:
+            tool, text = "update_deal", f'{{"deal_id":{deal},"fields":{{"next_step":"call"}},"if_version":1}}'
+        episode.call((RawCall(id="", tool=tool, arguments=text),), world.ticks + THINK)
+    return episode
+
+
+def microseconds(work: Callable[[], object], per: int) -> float:
+    """Time one piece of work, in microseconds a unit."""
+    start = time.perf_counter_ns()
+    work()
+    return (time.perf_counter_ns() - start) / 1000 / per
+
+
+def calls_case(rounds: int, calls: int, load: str) -> dict[str, Any]:
+    """Cost of a mixed call: recorded, unrecorded, and in the twin."""
+    on, off, twin = [], [], []
+    for r in range(rounds):
+        on.append(microseconds(lambda r=r: mixed(r, load, calls), calls))
+        off.append(microseconds(lambda r=r: mixed(r, load, calls, recorded=False), calls))
+        twin.append(microseconds(lambda r=r: simpy_twin.mixed_calls(r, float(load), calls), calls))
+    episode = mixed(0, load, calls)
+    rows = episode.world.rows
+    log = episode.sink
+    assert isinstance(log, FrameLog)
+    packer = fast_packer()
+    row_bytes = sum(len(packer.pack((row[0], 0, *row[2:]))) for row in rows) / len(rows)
+    return {
+        "case": "call",
+        "load": load,
+        "us_recorded": round(statistics.median(on), 1),
+        "us_unrecorded": round(statistics.median(off), 1),
+        "us_twin": round(statistics.median(twin), 1),
+        "recording_on_off": round(statistics.median(a / b for a, b in zip(on, off, strict=True)), 3),
+        "recorded_against_twin": round(statistics.median(a / b for a, b in zip(on, twin, strict=True)), 2),
+        "events_a_call": round(episode.world.scheduled / calls, 1),
+        "rows_a_call": round(len(rows) / calls, 1),
+        "bytes_a_row": round(row_bytes, 1),
+        "bytes_a_call": round(sum(map(len, log.payloads)) / calls),
+    }
+
+
+def episodes_case(rounds: int, episodes: int, load: str) -> dict[str, Any]:
+    """Cost of a whole expert episode with its verdict, of its replay, and of the twin's."""
+    ours, bare, again, twin, verdict = [], [], [], [], []
+    steps = 0
+    for r in range(rounds):
+        seeds = range(r * episodes, (r + 1) * episodes)
+        logs: list[bytes] = []
+
+        def play(seeds: range = seeds, logs: list[bytes] = logs) -> None:
+            for seed in seeds:
+                episode = new_episode(make_plan(SCENARIO, seed, load), "expert")
+                source = PolicySource("expert", episode.scenario, 1)
+                finish(episode, source.policy(0), askable=True)
+                assert isinstance(episode.sink, FrameLog)
+                logs.append(episode.sink.to_bytes())
+
+        ours.append(microseconds(play, episodes))
+        records = [record for data in logs for record in parse(data)]
+
+        def unrecorded(seeds: range = seeds) -> None:
+            for seed in seeds:
+                episode = Episode(make_plan(SCENARIO, seed, load))
+                episode.recorder = Silent(episode.world, FrameLog())
+                drive(episode, episode.scenario.policies["expert"])
+
+        bare.append(microseconds(unrecorded, episodes))
+        again.append(microseconds(lambda records=records: [replay(x) for x in records], episodes))
+        twin.append(
+            microseconds(lambda seeds=seeds: [simpy_twin.run_episode(s, float(load)) for s in seeds], episodes)
+        )
+        done: list[Episode] = []
+        for seed in seeds:
+            episode = Episode(make_plan(SCENARIO, seed, load))
+            drive(episode, episode.scenario.policies["expert"])
+            done.append(episode)
+        steps += sum(len(e.steps) for e in done)
+        verdict.append(microseconds(lambda done=done: [judge(e) for e in done], episodes))
+    return {
+        "case": "episode",
+        "load": load,
+        "us": round(statistics.median(ours)),
+        "steps": round(steps / rounds / episodes, 1),
+        "us_unrecorded": round(statistics.median(bare)),
+        "us_twin": round(statistics.median(twin)),
+        "replay_against_unrecorded": round(statistics.median(a / b for a, b in zip(again, bare, strict=True)), 2),
+        "against_twin": round(statistics.median(a / b for a, b in zip(ours, twin, strict=True)), 2),
+        "verdict_share_clean": round(statistics.median(a / b for a, b in zip(verdict, ours, strict=True)), 4),
+    }
+
+
+def tainted_case(rounds: int, episodes: int) -> dict[str, Any]:
+    """Cost of a tainted episode with its proof, against the same episode without a verdict."""
+    ratios = []
+    for r in range(rounds):
+        seeds = range(r * episodes, (r + 1) * episodes)
+        plans = [make_plan(SCENARIO, seed, "4", ("crm.invalidation-lost",)) for seed in seeds]
+        played: list[Episode] = []
+
+        def play(plans: list[Any] = plans, played: list[Episode] = played) -> None:
+            for plan in plans:
+                episode = Episode(plan)
+                drive(episode, episode.scenario.policies["expert"])
+                played.append(episode)
+
+        alone = microseconds(play, episodes)
+        proof = microseconds(
+            lambda played=played: [judge(e, e.scenario.policies["expert"]) for e in played], episodes
+        )
+        ratios.append((alone + proof) / alone)
+    return {"case": "tainted", "load": "4", "with_verdict_against_without": round(statistics.median(ratios), 2)}
+
+
+def reset_case(rounds: int) -> dict[str, Any]:
+    """Cost of a reset, and of a branch against simulating the same steps."""
+    resets = [
+        microseconds(lambda: [Episode(make_plan(SCENARIO, s)) for s in range(50)], 50) for _ in range(rounds)
+    ]
+    branches = []
+    for r in range(rounds):
+        episode = Episode(make_plan(SCENARIO, r))
+        first = microseconds(lambda e=episode: drive(e, e.scenario.policies["expert"]), 1)
+        inputs = episode.inputs
+        begun = time.perf_counter_ns()
+        twin = Episode(make_plan(SCENARIO, r))
+        made = (time.perf_counter_ns() - begun) / 1000
+        second = microseconds(lambda t=twin, i=inputs: [t.send(x) for x in i], 1)
+        branches.append((made + second) / (made + first))
+    users = sum(name.startswith("user/") for name in Episode(make_plan(SCENARIO, 0)).world.alive)
+    return {
+        "case": "reset",
+        "users": users,
+        "us": round(statistics.median(resets)),
+        "branch_against_simulating": round(statistics.median(branches), 2),
+    }
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run all cases."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--calls", type=int, default=400)
+    parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--load", default="1")
+    args = parser.parse_args(argv)
+    print(json.dumps({"case": "machine", "python": platform.python_version(), "cpu": platform.machine()}))
+    mixed(0, args.load, 20)  # templates and tables are built once a process
+    print(json.dumps(calls_case(args.rounds, args.calls, args.load)), flush=True)
+    print(json.dumps(episodes_case(args.rounds, args.episodes, args.load)), flush=True)
+    print(json.dumps(tainted_case(args.rounds, max(2, args.episodes // 6))), flush=True)
+    print(json.dumps(reset_case(args.rounds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
