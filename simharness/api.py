@@ -17,7 +17,7 @@ from simharness.product.product import Product
 from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.showcase import Showcase
 from simharness.product.store import Store, query, store
-from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool
+from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool, write_tool
 from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
 
 __all__ = [
@@ -67,4 +67,5 @@ __all__ = [
     "scaled",
     "store",
     "tool",
+    "write_tool",
 ]

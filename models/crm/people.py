@@ -120,7 +120,7 @@ class Customers:
             tx = Transaction(op)
             if contact_left:
                 tx.update(crm.contacts.table, edit.row.champion_id or 0, {"status": "left"})
-            tx.update(crm.deals.table, self.deal_id, changes)
+            edit.update(tx, changes)
             tx.commit()
         finally:
             edit.close()
@@ -172,7 +172,7 @@ class Managers:
             try:
                 tx = Transaction(op)
                 tx.update(crm.approvals.table, approval_id, {"status": answer, "decided_by": manager})
-                tx.update(crm.deals.table, deal_id, {"approval": answer})
+                edit.update(tx, {"approval": answer})
                 tx.commit()
             finally:
                 edit.close()

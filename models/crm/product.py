@@ -16,6 +16,7 @@ from simharness.api import (
     query,
     store,
     tool,
+    write_tool,
 )
 from simharness.models.crm.faults import FAULTS
 from simharness.models.crm.profiles import PROFILES
@@ -135,7 +136,7 @@ class Crm(Product):
         rows = yield from self.deals.list.read(op, query(matches, stage=stage, owner_id=owner_id))
         return paged("deals", rows, page)
 
-    @tool
+    @write_tool
     def update_deal(
         self, op: Operation, deal_id: int, fields: DealFields, if_version: int | None = None
     ) -> Answer[Deal]:
@@ -161,13 +162,13 @@ class Crm(Product):
             if changes.get("discount_pct", edit.row.discount_pct) != edit.row.discount_pct:
                 changes["approval"] = "none"  # an approval is for one discount
             tx = Transaction(op)
-            tx.update(self.deals.table, deal_id, edit.merged(changes))
+            edit.update(tx, changes)
             tx.commit()
         finally:
             edit.close()
         return self.deals.table.rows[deal_id]
 
-    @tool
+    @write_tool
     def move_stage(
         self, op: Operation, deal_id: int, to_stage: Stage, if_version: int | None = None
     ) -> Answer[Deal]:
@@ -182,7 +183,7 @@ class Crm(Product):
             if to_stage == "closed_lost" and not deal.lost_reason:
                 raise Refused("forbidden", "set lost_reason first")
             tx = Transaction(op)
-            tx.update(self.deals.table, deal_id, edit.merged({"stage": to_stage}))
+            edit.update(tx, {"stage": to_stage})
             tx.commit()
         finally:
             edit.close()
@@ -220,12 +221,12 @@ class Crm(Product):
         rows = yield from self.activities.list.read(op, query(matches, deal_id=deal_id))
         return paged("activities", rows, 1)
 
-    @tool
+    @write_tool
     def add_note(self, op: Operation, deal_id: int, body: str) -> Answer[Activity]:
         """Write a note on a deal."""
         return (yield from self._log(op, deal_id, "note", "", body, done=True))
 
-    @tool
+    @write_tool
     def log_activity(
         self, op: Operation, deal_id: int, kind: ActivityKind, subject: str, body: str
     ) -> Answer[Activity]:
@@ -252,7 +253,7 @@ class Crm(Product):
             )
         )
 
-    @tool
+    @write_tool
     def send_email(
         self,
         op: Operation,
@@ -287,7 +288,7 @@ class Crm(Product):
         tx.commit()
         return self.emails.table.rows[key]
 
-    @tool
+    @write_tool
     def create_quote(self, op: Operation, deal_id: int, discount_pct: Percent) -> Answer[Quote]:
         """Offer the deal's amount less a discount."""
         yield self.database(op)
@@ -308,7 +309,7 @@ class Crm(Product):
         tx.commit()
         return self.quotes.table.rows[key]
 
-    @tool
+    @write_tool
     def request_approval(self, op: Operation, deal_id: int, discount_pct: Percent) -> Answer[ApprovalRequest]:
         """Ask a manager to approve a discount on a deal; one request at a time."""
         edit = yield from self.deals.edit(op, deal_id)
@@ -319,7 +320,7 @@ class Crm(Product):
                 raise Refused("conflict", "a request for this deal is pending", version=edit.row.version)
             tx = Transaction(op)
             changes = {"approval": "pending", "discount_pct": discount_pct}
-            tx.update(self.deals.table, deal_id, edit.merged(changes))
+            edit.update(tx, changes)
             key = tx.insert(self.approvals.table, {"deal_id": deal_id, "discount_pct": discount_pct})
             tx.commit()
         finally:

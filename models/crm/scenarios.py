@@ -116,9 +116,10 @@ class Negotiation(Scenario["Crm"]):
             if change.owner == self.agent and change.old.stage != change.new.stage
         ]
         harm = forbidden_writes(product, deal_id, self.agent)
-        clean = Criterion("no forbidden write", not harm, "; ".join(harm) or "none")
+        clean = Criterion("no forbidden write", not harm, "; ".join(harm) or "none", role="footprint")
+        stage = (f"deals:{deal_id}.stage",)
         if not moves:
-            return Criterion("moved by the rules", False, f"deals:{deal_id} was never moved"), clean
+            return Criterion("moved by the rules", False, f"deals:{deal_id} was never moved", stage), clean
         last = moves[-1]
         before = last.order - 1
         champion = product.contacts.table.row_at(last.old.champion_id or 0, before)
@@ -134,6 +135,7 @@ class Negotiation(Scenario["Crm"]):
             len(moves) == 1 and wanted.move == last.new.stage,
             f"deals:{deal_id} v{last.old.version} -> {last.new.stage}, the rules say "
             + (wanted.move or f"first {wanted.first} {wanted.detail}".rstrip()),
+            stage,
         )
         done, evidence = required_act(product, deal_id, last, wanted.first, wanted.detail, self.agent)
         return moved, Criterion("required act done", done, evidence), clean

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simharness.blame.ablation import closed_loop, goal_score, takeover
 from simharness.blame.verdict import Arm, Class, Proof, Verdict
-from simharness.errors import HarnessError
+from simharness.errors import HarnessError, UsageError
 from simharness.findings.detect import harness_findings, model_findings
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.story import Story, StepSpan, tell
@@ -42,8 +42,9 @@ def judge(episode: Episode, policy: Policy | None = None, reference: Policy | No
     `policy` is what played, where it can be asked again; `reference` takes over from the first tainted observation where
     it can't.
     """
-    score = None if episode.aborted is not None else episode.reward
     goal = None if goal_score(episode) is None else episode.passed
+    # An episode that was cut short has steps worth 0 and no reward: nobody judged it.
+    score = None if goal is None else episode.reward
     if clean(episode):
         return Verdict(
             kind=Class.OK, primary="", proof=Proof.NONE, valid=True, score=score, goal=goal, findings=(),
@@ -72,7 +73,7 @@ def judge(episode: Episode, policy: Policy | None = None, reference: Policy | No
             sentence="the goal is met" + (", with reads out of contract that did not matter" if found else ""),
         )
     models = model_findings(story)
-    if models:
+    if models and goal is not None:
         # Of what went wrong on the model's side, the ending explains the outcome; bad calls stand beside it.
         primary = next((f for f in models if not f.code.startswith("M2")), models[0])
         return Verdict(
@@ -125,26 +126,34 @@ def proved(
     tainted = min(f.step for f in found if f.mechanism in suspects)
     try:
         arm, actual = takeover(episode.plan, episode.inputs, tainted, suspects, reference)
-    except HarnessError:
+    except (HarnessError, UsageError):  # the calls before that step no longer fit the repaired world
         return found, arms
     arms.append(arm)
-    if not arm.flips:
+    # What the reference comes to in this world says something of an agent only if the agent came to the same.
+    if not arm.flips or arm.score_before != before:
         return found, arms
-    first = next(f for f in found if f.mechanism in suspects)
-    found = [
-        *found,
-        replace(
-            first,
-            code="H610",
-            explanation=f"from step {tainted} on the reference fails in this world and passes in the repaired one",
-            confidence=Confidence.PROVED,
-        ),
-    ]
-    # That proves the world unsolvable from there, not what cost this agent its reward: it also has to have made
-    # the writes that the reference makes.
-    if agent_writes(actual) <= agent_writes(episode):
+    if not arm.score_before:
+        first = next(f for f in found if f.mechanism in suspects)
+        found = [
+            *found,
+            replace(
+                first,
+                code="H610",
+                explanation=f"from step {tainted} on the reference fails in this world and passes in the repaired one",
+                confidence=Confidence.PROVED,
+            ),
+        ]
+    # That proves the world unsolvable from there, not what cost this agent its reward: it also has to have done what
+    # the reference does there. Often that is nothing but waiting and then handing over, so the ending counts as well.
+    if agent_writes(actual) <= agent_writes(episode) and outcome_of(actual) == outcome_of(episode):
         found = [decided(f, arm, suspects) if f.mechanism in suspects else f for f in found]
     return found, arms
+
+
+def outcome_of(episode: Episode) -> str:
+    """Give the outcome that the agent ended with; empty where it didn't say."""
+    ending = episode.product.ending
+    return ending.outcome if ending is not None else ""
 
 
 def decided(finding: Finding, arm: Arm, suspects: frozenset[str]) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ from simharness.product.tool import BadArgument, Renderer, ToolSpec
 from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, Teller
 from simharness.recording.writer import FrameLog, Sink
 from simharness.units import MINUTE, SECOND, format_duration
+from simharness.values import digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +111,7 @@ class Episode:
         """Steps so far."""
         self.criteria: tuple[Criterion, ...] = ()
         self.ended = False
+        self._waited = 0
         self.bad_calls = 0
         """Calls so far that no schema allows."""
         self.aborted: HarnessError | None = None
@@ -131,7 +134,12 @@ class Episode:
         caches = self.product.caches()
         for fault in faults:
             arm(fault, world, settings, caches, plan.load)
+        self._schemas = ""
+        self._check_schemas()
         scenario.people(self.product, self.instance)
+        at_reset = scenario.goal(self.product, self.instance, Ending(outcome="done"))
+        if at_reset and score(at_reset):
+            self._write_grade(at_reset, "reset")
         self.steps_max = plan.steps_max or scenario.steps_max
         self.ticks_max = plan.ticks_max or scenario.ticks_max
         self._settings = settings
@@ -242,6 +250,8 @@ class Episode:
             self.world.advance_to(given.at)
             results: list[Result] = self._calls(given) if given.kind == CALLS else []
             self.world.settle()
+            if any(not self.product.tools[r.tool].local for r in results if r.tool in self.product.tools):
+                self._waited += self.world.ticks - given.at
             self._check_overdue()
             ending = self.product.ending
             terminated = ending is not None or given.kind == STOP
@@ -404,18 +414,37 @@ class Episode:
         while world.reactions and world.next_ticks() is not None and world.ticks < settle_until:
             world.advance_to(min(world.next_ticks() or settle_until, settle_until))
         outcome = ending.outcome if ending is not None else ""
-        waited = 0
-        world.emit((journal.END, world.ticks, world.intern(reason), world.intern(outcome), waited))
+        world.emit((journal.END, world.ticks, world.intern(reason), world.intern(outcome), self._waited))
+        self._check_schemas()
+        for text in self.product.invariants():
+            world.emit((journal.INVARIANT, world.ticks, world.intern(text)))
         final = ending if ending is not None else Ending()
         self.criteria = self.scenario.goal(self.product, self.instance, final)
-        for c in self.criteria:
-            world.emit(
-                (journal.GRADE, world.ticks, world.intern(c.name), int(c.holds), world.intern(c.evidence))
-            )
+        self._write_grade(self.criteria, "")
+        # A grader that rests on caches is told by judging again without them; the world is over, nobody misses them.
+        for cache in self.product.caches().values():
+            cache.entries.clear()
+        again = self.scenario.goal(self.product, self.instance, final)
+        if again != self.criteria:
+            self._write_grade(again, "regrade")
         mode: str = self._settings.values["reward.mode"]
         if mode == "goal":
             return score(self.criteria)
         return self.product.reward_modes[mode](self.product, final)
+
+    def _write_grade(self, criteria: tuple[Criterion, ...], role: str) -> None:
+        world = self.world
+        numbers = world.numbers
+        for c in criteria:
+            row = (numbers[role or c.role], numbers[c.name], int(c.holds), numbers[c.evidence], list(c.keys))
+            world.emit((journal.GRADE, world.ticks, *row))
+
+    def _check_schemas(self) -> None:
+        """Note the digest of the tools' schemas when it isn't the one noted last."""
+        digest = schemas_digest(self.product.tools)
+        if digest != self._schemas:
+            self._schemas = digest
+            self.world.emit((journal.SCHEMA, self.world.ticks, self.world.intern(digest)))
 
     def close(self, verdict: Mapping[str, object] | None = None) -> None:
         """Write the verdict, if there is one, and the footer."""
@@ -476,6 +505,18 @@ def raw(text: str) -> bytes:
     """Encode text as received, lone surrogates included."""
     return text.encode("utf-8", "surrogatepass")
 
+
+def schemas_digest(tools: Mapping[str, ToolSpec]) -> str:
+    """Digest the published schemas of all tools; known tools are digested once a process."""
+    key = tuple(tools.items())
+    found = _SCHEMAS.get(key)
+    if found is None:
+        text = json.dumps([tool.schema for tool in tools.values()], sort_keys=True)
+        found = _SCHEMAS[key] = digest_of(text)
+    return found
+
+
+_SCHEMAS: dict[tuple[tuple[str, ToolSpec], ...], str] = {}
 
 _TEMPLATES: dict[tuple[type[Product], str], dict[str, Template[Any]]] = {}
 

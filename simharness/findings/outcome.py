@@ -41,7 +41,7 @@ def harness_failures(story: Story) -> Iterator[Finding]:
 
 def wrong_reward(story: Story) -> Iterator[Finding]:
     """Hold the reward that was paid against the goal's predicates, on passing and on failing episodes."""
-    grades = [row for row in story.rows if row.kind == "GRADE"]
+    grades = story.grades()
     last = story.steps[-1] if story.steps else None
     if not grades or last is None or last.reward is None:
         return
@@ -85,7 +85,7 @@ def bad_calls(story: Story) -> Iterator[Finding]:
 def failed_ending(story: Story) -> Iterator[Finding]:
     """Say how an agent ended that did not reach the goal."""
     ends = [row for row in story.rows if row.kind == "END"]
-    grades = [row for row in story.rows if row.kind == "GRADE"]
+    grades = story.grades()
     if not ends or not grades or all(row.values["holds"] for row in grades):
         return
     end = ends[0]

@@ -69,4 +69,19 @@ def invalidated(story: Story, view: str, commit: Commit, before: int) -> bool:
     """Tell whether an invalidation for a commit was carried out before a row: after it, or within its own call."""
     call = story.calls.get((commit.owner, commit.n))
     since = call.index if call is not None else commit.row
-    return any(since < row.index < before for row in story.invalidations.get((view, commit.key), ()))
+    return any(
+        since < row.index < before and not for_an_earlier_one(story, commit, row)
+        for row in story.invalidations.get((view, commit.key), ())
+    )
+
+
+def for_an_earlier_one(story: Story, commit: Commit, invalidation: Row) -> bool:
+    """Tell a statement's own invalidation from one that a slow worker carried out while this writer was waiting.
+
+    Both stand within the writer's call; the slow one bears the order of an earlier commit of the row. So may the
+    statement's, when nothing else was committed in between, but that one is of the same instant as its commit.
+    """
+    if invalidation.index > commit.row or invalidation.t == commit.t:
+        return False
+    order = invalidation.values["order"]
+    return any(c.order == order for c in story.commits[commit.table, commit.key])

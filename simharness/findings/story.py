@@ -58,6 +58,10 @@ class Story:
     calls: dict[tuple[str, int], Row] = field(default_factory=dict[tuple[str, int], "Row"])
     """CALL rows by (owner, n)."""
 
+    def grades(self) -> list[Row]:
+        """Give the rows of the final judgement (not those of reset and regrade)."""
+        return [r for r in self.rows if r.kind == "GRADE" and r.values["role"] in ("goal", "footprint")]
+
     def step_of(self, row: int) -> int:
         """Give the step that a row belongs to; 0 for the start."""
         at = bisect_right(self.steps, row, key=lambda s: s.first) - 1

@@ -133,7 +133,7 @@ class Cache:
                 world.emit((journal.FENCED, world.ticks, self.number, self._shown(key), order, fence))
                 return
         self.entries[key] = Entry(value, order, world.ticks, ttl, matches)
-        world.emit((journal.FILL, world.ticks, self.number, self._shown(key), order))
+        world.emit((journal.FILL, world.ticks, self.number, self._shown(key), order, ttl))
 
     # --- invalidation ---------------------------------------------------------------------------------------------
 

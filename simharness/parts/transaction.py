@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
@@ -41,8 +42,13 @@ class Transaction:
         self._writes[table.number, key] = Write(table, key, dict(fields), True)
         return key
 
-    def update(self, table: Table[R], key: int, changes: Mapping[str, object]) -> None:
-        """Change columns of a row. Raises Refused `conflict` for a unique column, `not_found` for no row."""
+    def update(
+        self, table: Table[R], key: int, changes: Mapping[str, object], basis: Basis | None = None
+    ) -> None:
+        """Change columns of a row. Raises Refused `conflict` for a unique column, `not_found` for no row.
+
+        `basis` says for the journal what the change rests on; an `Edit` knows.
+        """
         pending, old = self._found(table, key)
         self._check_unique(table, key, changes)
         if old is not None:
@@ -50,7 +56,7 @@ class Transaction:
                 if listener.wants_statements():
                     listener.on_statement(key, old, self._built(table, key, changes, insert=False))
         if pending is None:
-            self._writes[table.number, key] = Write(table, key, dict(changes), False)
+            self._writes[table.number, key] = Write(table, key, dict(changes), False, basis)
         else:
             pending.fields = {**(pending.fields or {}), **changes}
 
@@ -85,23 +91,29 @@ class Transaction:
         op = self.op
         world = op.world
         # All rows are built before the first is written, so that whatever is refused leaves nothing behind.
-        built: list[tuple[Table[Any], int, Any]] = []
+        built: list[tuple[Write, Any]] = []
         for write in self._writes.values():
             table, key, fields = write.table, write.key, write.fields
             if not write.insert and key not in table.rows:
                 raise Refused("not_found", f"no {table.name} row {key}")
             if fields is None:
-                built.append((table, key, None))
+                built.append((write, None))
                 continue
             self._check_unique(table, key, fields)
-            built.append((table, key, self._built(table, key, fields, insert=write.insert)))
+            built.append((write, self._built(table, key, fields, insert=write.insert)))
         self._done = True
         world.order = order = world.order + 1
         now = world.ticks
         done: list[tuple[Table[Any], Change]] = []
-        for table, key, new in built:
+        for write, new in built:
+            table, key, basis = write.table, write.key, write.basis
             old = table.rows.get(key)
             change = table.apply(order, key, new, op.owner, op.n)
+            delta = flat_delta(table.row_type, old, new)
+            unmeant: list[int] = []
+            if basis is not None:
+                names = table.row_type.names
+                unmeant = [column for column in delta[::2] if names[column] not in basis.named]
             world.emit(
                 (
                     journal.COMMIT,
@@ -113,7 +125,10 @@ class Transaction:
                     key,
                     old.version if old is not None else 0,
                     -change.version if new is None else change.version,
-                    flat_delta(table.row_type, old, new),
+                    delta,
+                    basis.given if basis is not None else 0,
+                    basis.read if basis is not None else 0,
+                    unmeant,
                 )
             )
             op.actor.writes[table.number, key] = change.version
@@ -153,12 +168,31 @@ class Transaction:
         return None
 
 
+class Basis(NamedTuple):
+    """What a change of a row rests on."""
+
+    given: int
+    """The version that the caller named; 0 for none."""
+    read: int
+    """The version that the new values were computed on."""
+    named: Collection[str]
+    """The columns that the call itself named."""
+
+
 class Write:
     """What a transaction does to one row."""
 
-    __slots__ = ("fields", "insert", "key", "table")
+    __slots__ = ("basis", "fields", "insert", "key", "table")
 
-    def __init__(self, table: Table[Any], key: int, fields: dict[str, object] | None, insert: bool) -> None:
+    def __init__(
+        self,
+        table: Table[Any],
+        key: int,
+        fields: dict[str, object] | None,
+        insert: bool,
+        basis: Basis | None = None,
+    ) -> None:
+        self.basis = basis
         self.table = table
         self.key = key
         self.fields = fields

@@ -27,6 +27,10 @@ class Criterion:
     holds: bool
     evidence: str
     """What was found, with its rows: one short sentence."""
+    keys: tuple[str, ...] = ()
+    """What it rests on: `table:id.column`, or `table:id` for a whole row."""
+    role: str = "goal"
+    """goal, or footprint for what must not have been touched."""
 
 
 def score(criteria: tuple[Criterion, ...]) -> int:

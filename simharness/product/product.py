@@ -132,7 +132,7 @@ class Product:
         """Serve one call of any actor, its arguments checked. Raises Refused for an honest refusal."""
         world = self.world
         emit = world.emit
-        emit((journal.CALL, world.ticks, op.owner_number, op.n, world.numbers[tool.name]))
+        emit((journal.CALL, world.ticks, op.owner_number, op.n, world.numbers[tool.name], int(tool.writes)))
         status = "ok"
         holding = False
         try:

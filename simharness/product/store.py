@@ -9,7 +9,7 @@ from simharness.parts.lock import Locks
 from simharness.parts.refusal import Refused
 from simharness.parts.row import R, RowType
 from simharness.parts.table import Table, Template
-from simharness.parts.transaction import Transaction
+from simharness.parts.transaction import Basis, Transaction
 from simharness.product import knobs
 from simharness.product.view import Breach, DetailView, Query, QueryView, Waits
 
@@ -170,7 +170,7 @@ class Store(Generic[R]):
         edit = yield from self.edit(op, key, if_version)
         try:
             tx = Transaction(op)
-            tx.update(self.table, key, edit.merged(changes))
+            edit.update(tx, changes)
             tx.commit()
         finally:
             edit.close()
@@ -209,6 +209,7 @@ class Store(Generic[R]):
                 edit.begin(row)
                 yield op.latency(self.waits.db, "db", k)
             edit.check(if_version)
+            edit.given = if_version or 0
         except BaseException:
             edit.close()
             raise
@@ -218,7 +219,7 @@ class Store(Generic[R]):
 class Edit(Generic[R]):
     """One read-think-write of one row under way."""
 
-    __slots__ = ("_closed", "_store", "key", "locked", "op", "row")
+    __slots__ = ("_closed", "_store", "given", "key", "locked", "op", "row")
 
     def __init__(self, store: Store[R], op: Operation, key: int, *, locked: bool) -> None:
         self._store = store
@@ -227,6 +228,8 @@ class Edit(Generic[R]):
         self.locked = locked
         self.row: R
         """The row that the caller computes on."""
+        self.given = 0
+        """The version that the caller named; 0 for none."""
         self._closed = False
 
     def begin(self, row: R) -> None:
@@ -245,6 +248,11 @@ class Edit(Generic[R]):
             raise stale(store.spec.name, self.key, self.row.version, current.version)
         if store.lock != "none":
             self.row = current
+
+    def update(self, tx: Transaction, changes: Mapping[str, object]) -> None:
+        """Put the change of this row into a transaction, with the fields that `write.scope` adds."""
+        basis = Basis(self.given, self.row.version, changes.keys())
+        tx.update(self._store.table, self.key, self.merged(changes), basis)
 
     def merged(self, changes: Mapping[str, object]) -> Mapping[str, object]:
         """Give the fields to write: those named, and under whole_record the rest as the caller last read them."""

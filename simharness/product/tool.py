@@ -74,9 +74,9 @@ class Parameter:
     default: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ToolSpec:
-    """Everything about one tool."""
+    """Everything about one tool; two are the same only when they are one object."""
 
     name: str
     doc: str
@@ -84,6 +84,8 @@ class ToolSpec:
     function: Callable[..., Generator[Event, Any, Any]]
     local: bool
     """True for tools that never reach the product's API (wait, say, finish)."""
+    writes: bool
+    """True for tools that change rows whenever they answer without an error."""
     result: object
     """The type of the answer: a Row class, Page, or dict."""
 
@@ -123,6 +125,12 @@ def tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
     return function
 
 
+def write_tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
+    """Mark a tool that changes rows whenever it answers without an error."""
+    function.__dict__["__tool__"] = "write"
+    return function
+
+
 def local_tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
     """Mark a tool that doesn't pass through the product's API: no latency, no worker, no permission."""
     function.__dict__["__tool__"] = "local"
@@ -150,7 +158,13 @@ def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
     result_args = get_args(hints.get("return"))
     result = result_args[2] if len(result_args) == 3 else None
     return ToolSpec(
-        name, doc, tuple(parameters), function, function.__dict__["__tool__"] == "local", result
+        name,
+        doc,
+        tuple(parameters),
+        function,
+        function.__dict__["__tool__"] == "local",
+        function.__dict__["__tool__"] == "write",
+        result,
     )
 
 

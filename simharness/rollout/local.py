@@ -31,21 +31,19 @@ def check(request: Request) -> dict[str, PolicySource]:
     """
     sources: dict[str, PolicySource] = {}
     for name in request.scenarios:
+        if name in sources:
+            raise UsageError(f"scenario {name!r} is named twice", "name it once")
         _, scenario = load_scenario(name)
         sources[name] = PolicySource(request.policy, scenario, len(request.seeds))
-    seen = ""
-    for plan in request.plans():
-        if plan.scenario != seen:
-            seen = plan.scenario
-            with told(request, seen, plan.seed):
-                Episode(plan)
-        elif not plan.pins:
-            continue
-        _, scenario = load_scenario(plan.scenario)
-        drawing = Drawing(Stream(Draws(plan.seed), "instance", 0), plan.pins)
-        with told(request, plan.scenario, plan.seed):
-            scenario.draw(drawing)
-            drawing.finish()
+        first = request.plan(name, request.seeds.start)
+        with told(request, name, first.seed):
+            Episode(first)
+        # One pinned value may change what another one may be, from seed to seed.
+        for seed in request.seeds if first.pins else ():
+            with told(request, name, seed):
+                drawing = Drawing(Stream(Draws(seed), "instance", 0), first.pins)
+                scenario.draw(drawing)
+                drawing.finish()
     return sources
 
 

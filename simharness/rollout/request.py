@@ -37,7 +37,11 @@ class Request:
         """Give the plans in their order: scenario by scenario, seed by seed."""
         for scenario in self.scenarios:
             for seed in self.seeds:
-                yield make_plan(scenario, seed, self.load, self.faults, self.profile, self.config)
+                yield self.plan(scenario, seed)
+
+    def plan(self, scenario: str, seed: int) -> Plan:
+        """Give the plan of one episode."""
+        return make_plan(scenario, seed, self.load, self.faults, self.profile, self.config)
 
     def command(self, scenario: str, seed: int) -> str:
         """Give the command that runs one of the episodes again."""

@@ -161,7 +161,9 @@ def test_what_counts_is_the_invalidation_for_the_first_version_that_was_missed()
 
 
 def test_an_invalidation_by_the_statement_inside_the_writers_own_call_was_carried_out() -> None:
-    rows = (call("user/1", 3), invalidate(order=1), fill(order=1), commit(2, n=3), read(1, 2))
+    statement = invalidate(order=1, t=SECOND)
+    late = commit(2, n=3, t=9 * SECOND)
+    rows = (call("user/1", 3), statement, fill(order=1), late, read(1, 2))
     assert codes(*rows) == ["H110"]
     before_the_call = (rows[1], rows[2], rows[0], *rows[3:])
     assert codes(*before_the_call) == ["H112"]

@@ -262,9 +262,9 @@ def test_random_ranks_lie_in_range_and_depend_on_their_address_alone() -> None:
 
 
 def racer(world: World, log: list[str], name: str) -> Steps:
-    for lap in range(3):
-        yield world.pause(10)
+    for lap in range(4):
         log.append(f"{name}.{lap}")
+        yield world.pause(10)
 
 
 def raced(scheduler: Scheduler, unrelated: int = 0) -> list[str]:
@@ -287,20 +287,23 @@ def raced(scheduler: Scheduler, unrelated: int = 0) -> list[str]:
     return log
 
 
-FIFO_RACE = [f"{name}.{lap}" for lap in range(3) for name in "abc"]
+FIFO_RACE = [f"{name}.{lap}" for lap in range(4) for name in "abc"]
 
 
 def test_a_named_decision_moves_one_event_of_its_process() -> None:
     assert raced(Fifo()) == FIFO_RACE
-    # Sequence 0 is the start of a process; 2 is the second pause. The delay of `a` in lap 1 also
-    # makes it schedule lap 2 last.
+    # Sequence 0 is the start of a process and 2 its second pause. Coming last to lap 2, `a` also
+    # schedules lap 3 last.
     log = raced(Named({("a", 2): 9}))
-    assert log == ["a.0", "b.0", "c.0", "b.1", "c.1", "a.1", "b.2", "c.2", "a.2"]
+    assert log[:6] == FIFO_RACE[:6]
+    assert log[6:] == ["b.2", "c.2", "a.2", "b.3", "c.3", "a.3"]
 
 
 def test_a_named_decision_moves_the_start_of_a_process() -> None:
     log = raced(Named({("a", 0): 9}))
     assert log[:3] == ["b.0", "c.0", "a.0"]
+    log = raced(Named({("a", 0): 9, ("b", 1): 9}))
+    assert log[:6] == ["b.0", "c.0", "a.0", "c.1", "a.1", "b.1"]
 
 
 @pytest.mark.parametrize(

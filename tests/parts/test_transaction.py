@@ -96,7 +96,8 @@ def test_the_journal_has_each_row_with_versions_and_what_changed() -> None:
     tx.delete(bed.table, 2)
     tx.commit()
     common = {"owner": "agent", "n": 5, "order": 1, "table": "things"}
-    assert bed.commits() == [
+    names = ("owner", "n", "order", "table", "key", "before", "after", "delta")
+    assert [{name: row[name] for name in names} for row in bed.commits()] == [
         {**common, "key": 1, "before": 1, "after": 2, "delta": [6, 5]},
         {
             **common,
@@ -325,19 +326,34 @@ def test_listeners_hear_of_a_commit_when_all_of_it_is_true() -> None:
     assert seen == [[5, 6, 0], [5, 6, 0]]
 
 
-def test_statement_listeners_hear_before_the_commit() -> None:
+class Listener:
+    """Hears of statements while it wants to."""
+
+    wants = True
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, int | None, int | None]] = []
+
+    def wants_statements(self) -> bool:
+        return self.wants
+
+    def on_statement(self, key: int, old: Any, new: Any) -> None:
+        self.heard.append((key, old.amount if old else None, new.amount if new else None))
+
+
+def test_statement_listeners_hear_before_the_commit_while_they_want_to() -> None:
     bed = Bed()
-    heard: list[tuple[int, int | None, int | None]] = []
-
-    def hear(key: int, old: Thing | None, new: Thing | None) -> None:
-        heard.append((key, old.amount if old else None, new.amount if new else None))
-
-    bed.table.statement_listeners.append(hear)
+    listener = Listener()
+    bed.table.statement_listeners.append(listener)
     tx = bed.begin()
     tx.update(bed.table, 1, {"amount": 5})
     key = tx.insert(bed.table, {"amount": 6})
     tx.delete(bed.table, 2)
-    assert heard == [(1, 0, 5), (key, None, 6), (2, 0, None)]
+    assert listener.heard == [(1, 0, 5), (key, None, 6), (2, 0, None)]
+    listener.wants = False
+    tx.update(bed.table, 3, {"amount": 5})
+    tx.delete(bed.table, key)
+    assert len(listener.heard) == 3
     assert bed.heard == []
 
 

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from simharness.cli import call
+
+SHOP = Path(__file__).with_name("shop.py")
+"""A product by path; see there which of its scenarios break, and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a command answered."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """Read the output as JSON; the command must have succeeded in printing it."""
+        assert self.err == ""
+        return json.loads(self.out)
+
+
+class Cli(Protocol):
+    """A command, called in this process."""
+
+    def __call__(self, *argv: object) -> Told: ...
+
+
+class Spawn(Protocol):
+    """A command in a process of its own."""
+
+    def __call__(self, *argv: object, **options: Any) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture
+def cli(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Cli:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*argv: object) -> Told:
+        capsys.readouterr()
+        code = call([str(word) for word in argv])
+        out, err = capsys.readouterr()
+        return Told(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Spawn:
+    def run(
+        *argv: object, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*argv),
+            **{
+                "cwd": tmp_path,
+                "env": {**os.environ, **(env or {})},
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "encoding": "utf-8",
+                "timeout": 60,
+                "check": False,
+                **options,
+            },
+        )
+
+    return run
+
+
+def command(*argv: object) -> list[str]:
+    return [sys.executable, "-m", "simharness", *map(str, argv)]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Recordings that many tests read and none changes."""
+
+    file: Path
+    """Episode 42, faulty."""
+    sound: Path
+    """Episode 42 without its fault."""
+    run: Path
+    """A run of three episodes."""
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    folder = tmp_path_factory.mktemp("recorded")
+    assert call(["demo", "-o", str(folder / "demo")]) == 0
+    run = folder / "run"
+    words = ["run", "crm/negotiation", "--seed", "0:3", "--policy", "refuse", "-o", str(run)]
+    assert call(words) == 0
+    return Recorded(
+        folder / "demo" / "episode-42.simrec", folder / "demo" / "episode-42-sound.simrec", run
+    )
