@@ -93,10 +93,16 @@ def closed_loop(plan: Plan, policy: Policy, repair: frozenset[str], before: int 
 
 def takeover(
     plan: Plan, inputs: Sequence[Input], tainted: int, repair: frozenset[str], reference: Policy
-) -> tuple[Arm, Episode]:
-    """Let the reference play on from before step `tainted` in both worlds; gives the arm and the actual world's episode."""
-    actual = played_on(plan, inputs, tainted, frozenset(), reference)
-    repaired = played_on(plan, inputs, tainted, repair, reference)
+) -> tuple[Arm, Episode] | None:
+    """Let the reference play on from before step `tainted` in both worlds; gives the arm and the actual world's episode.
+
+    None where the calls before that step no longer fit the repaired world.
+    """
+    try:
+        actual = played_on(plan, inputs, tainted, frozenset(), reference)
+        repaired = played_on(plan, inputs, tainted, repair, reference)
+    except (UsageError, HarnessError):
+        return None
     arm = Arm(
         proof=Proof.UNSOLVABLE,
         repaired=tuple(sorted(repair)),

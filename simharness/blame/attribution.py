@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from simharness.blame.ablation import closed_loop, goal_score, takeover
 from simharness.blame.verdict import Arm, Class, Proof, Verdict
-from simharness.errors import HarnessError, UsageError
 from simharness.findings.detect import harness_findings, model_findings
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.story import Story, StepSpan, tell
@@ -124,10 +123,10 @@ def proved(
     if reference is None:
         return found, arms
     tainted = min(f.step for f in found if f.mechanism in suspects)
-    try:
-        arm, actual = takeover(episode.plan, episode.inputs, tainted, suspects, reference)
-    except (HarnessError, UsageError):  # the calls before that step no longer fit the repaired world
+    taken = takeover(episode.plan, episode.inputs, tainted, suspects, reference)
+    if taken is None:
         return found, arms
+    arm, actual = taken
     arms.append(arm)
     # What the reference comes to in this world says something of an agent only if the agent came to the same.
     if not arm.flips or arm.score_before != before:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from simharness.findings.taxonomy import TAXONOMY_VERSION
+
 if TYPE_CHECKING:
     from simharness.findings.finding import Finding
-
-TAXONOMY_VERSION = 1
 
 
 class Class(StrEnum):

@@ -60,7 +60,9 @@ def whatif(record: EpisodeRecord, mechanisms: Sequence[str]) -> WhatIf:
     reference = scenario.policies.get("expert")
     tainted = tainted_steps(actual, repair)
     if policy is None and reference is not None and tainted:
-        arms.append(takeover(plan, inputs, tainted[0], repair, reference)[0])
+        taken = takeover(plan, inputs, tainted[0], repair, reference)
+        if taken is not None:
+            arms.append(taken[0])
     return WhatIf(tuple(sorted(repair)), actual.reward, before, name, tuple(arms))
 
 

@@ -8,26 +8,30 @@ import click
 
 from simharness.cli.output import emit_json, table
 from simharness.episode.policies import TRANSCRIPT, policy_names
-from simharness.errors import UsageError
+from simharness.errors import UnknownName, UsageError
+from simharness.findings import taxonomy
 from simharness.product.registry import load_product, load_scenario, product_names
 
 if TYPE_CHECKING:
     from simharness.product.product import Product
 
-KINDS = ("products", "scenarios", "faults", "policies", "tools", "knobs")
+KINDS = ("products", "scenarios", "faults", "policies", "tools", "knobs", "codes")
+COLUMNS_SHOWN = {"codes": 4}
+"""How many columns the table shows, where JSON has more."""
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS), default="scenarios")
-@click.argument("of", required=False, metavar="[PRODUCT|SCENARIO]")
+@click.argument("of", required=False, metavar="[PRODUCT|SCENARIO|PREFIX]")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(kind: str, of: str | None, as_json: bool) -> int:
-    """List what there is: of all products, or of one product or scenario."""
+    """List what there is: of all products, or of one product or scenario; codes by their prefix."""
     head, rows = LISTS[kind](of)
     if as_json:
         emit_json([dict(zip(head, row, strict=True)) for row in rows])
     else:
-        table(head, [[first_line(cell) for cell in row] for row in rows], indent="")
+        shown = COLUMNS_SHOWN.get(kind, len(head))
+        table(head[:shown], [[first_line(cell) for cell in row[:shown]] for row in rows], indent="")
     return 0
 
 
@@ -46,14 +50,15 @@ def products(of: str | None) -> list[type[Product]]:
 
 
 def is_scenario(of: str) -> bool:
-    """Tell `product/slug` and `path.py:Class/slug` from a product; a path may hold slashes of its own."""
+    """Tell `product/slug` and `path.py:Class/slug` from a product; a path may hold slashes."""
     return "/" in of.rpartition(".py:")[2]
 
 
 def one_scenario(kind: str, of: str | None) -> str:
     """Give the scenario that is meant. Raises UsageError when none is."""
     if of is None or not is_scenario(of):
-        raise UsageError(f"list {kind} needs a scenario", f"e.g. simharness list {kind} crm/negotiation")
+        example = f"e.g. simharness list {kind} crm/negotiation"
+        raise UsageError(f"list {kind} needs a scenario", example)
     return of
 
 
@@ -95,7 +100,9 @@ def list_policies(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]
         found = [scenario]
     else:
         found = [s for p in products(of) for s in p.scenarios]
-    return ("scenario", "policy"), [(s.id, name) for s in found for name in [*policy_names(s), TRANSCRIPT + "FILE"]]
+    return ("scenario", "policy"), [
+        (s.id, name) for s in found for name in [*policy_names(s), TRANSCRIPT + "FILE"]
+    ]
 
 
 def list_tools(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -114,8 +121,19 @@ def list_knobs(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     (product,) = products(of)
     production = product.profiles.get("production", {})
     return ("knob", "default", "production", "forms", "about"), [
-        (k.key, k.default, production.get(k.key, ""), k.forms, k.doc) for k in product.knobs.values()
+        (k.key, k.default, production.get(k.key, ""), k.forms, k.doc)
+        for k in product.knobs.values()
     ]
+
+
+def list_codes(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """List the codes of findings, or those that begin with a prefix. Raises UnknownName."""
+    found = [code.record() for code in taxonomy.matching(of or "")]
+    if not found:
+        raise UnknownName.among("code", str(of), taxonomy.load())
+    head = ("code", "slug", "class", "explanation")
+    head += tuple(key for key in found[0] if key not in head)
+    return head, [tuple(record[key] for key in head) for record in found]
 
 
 LISTS = {
@@ -125,4 +143,5 @@ LISTS = {
     "policies": list_policies,
     "tools": list_tools,
     "knobs": list_knobs,
+    "codes": list_codes,
 }

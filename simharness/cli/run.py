@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ def stopped(finished: int, total: int, folder: Path) -> str:
         return f"stopped before the first of {total} episodes was finished"
     return (
         f"stopped after {finished} of {total} episodes; they are in {folder}, in a last shard that ends in .part\n"
-        f"  check them: simharness replay {folder}"
+        f"  check them: {shlex.join(['simharness', 'replay', str(folder)])}"
     )
 
 
@@ -105,4 +106,5 @@ def report(summary: Summary, folder: str, as_json: bool) -> None:
     )
     if summary.worst:
         scenario, seed, _ = summary.worst[0].rsplit(":", 2)
-        click.echo(f"  look at: simharness show {folder} --episode {scenario}:{seed} --truth")
+        look = shlex.join(["simharness", "show", folder, "--episode", f"{scenario}:{seed}", "--truth"])
+        click.echo(f"  look at: {look}")

@@ -136,14 +136,23 @@ def row_difference(at: int, then: Row, now: Row, theirs: list[Row], ours: list[R
     process = now.values.get("owner") or then.values.get("owner")
     if process:
         lines.append(f"  process: {process}")
-    same = {(r.kind, r.t, str(r.values)) for r in theirs[at : at + 16]} & {
-        (r.kind, r.t, str(r.values)) for r in ours[at : at + 16]
-    }
-    if len(same) >= 2 and then.t == now.t:
+    if then.t == now.t and comes_later(then, ours, at) and comes_later(now, theirs, at):
         return "SCHEDULE", lines
     if then.kind == now.kind and then.values == now.values:
         return "RNG", lines
     return "CODE", lines
+
+
+def comes_later(row: Row, rows: list[Row], at: int) -> bool:
+    """Tell whether a row follows within its instant; the numbers of names depend on the order themselves."""
+    for other in rows[at + 1 :]:
+        if other.t != row.t:
+            return False
+        if other.kind == row.kind and (
+            other.values == row.values or (row.kind == "STR" and other.values["text"] == row.values["text"])
+        ):
+            return True
+    return False
 
 
 def map_lines(what: str, recorded: object, produced: object) -> list[str]:

@@ -44,6 +44,16 @@ TEXT = "text"
 STOP = "stop"
 
 
+class Placebo(NamedTuple):
+    """Delays of a table's writes without any repair: what a repair of its locks is held against."""
+
+    table: str
+    longest: int
+    """Ticks."""
+    number: int
+    """Which of several placebos; each draws other delays."""
+
+
 class Input(NamedTuple):
     """What the agent did at one step."""
 
@@ -89,13 +99,18 @@ class StepRecord(NamedTuple):
 
 
 class Episode:
-    """One run of a scenario. `repair` names mechanisms that tell the truth in it (what ablation asks for)."""
+    """One run of a scenario.
+
+    `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T` and `reward` by sound knobs,
+    `fault:ID` and `background` by leaving them out. `placebo` delays writes and repairs nothing.
+    """
 
     def __init__(
         self,
         plan: Plan,
         *,
         repair: frozenset[str] = frozenset(),
+        placebo: Placebo | None = None,
         sink: Sink | None = None,
         info: bytes = b"",
         keep_rows: bool = True,
@@ -119,11 +134,13 @@ class Episode:
         """Whether Ctrl-C or the like came in the middle of a step, which then has no STEP in the recording."""
         profile = plan.profile or scenario.profile
         settings = resolve_settings(product_class, profile, plan.config)
+        load = 0 if "background" in repair else plan.load
         faults = [find_fault(product_class, text) for text in plan.faults]
+        faults = [fault for fault in faults if f"fault:{fault.id}" not in repair]
         world = World(plan.seed, scheduler=parse_scheduler(plan.schedule), epoch=scenario.epoch)
         world.repair = repair
         self.world = world
-        self.product: Product = product_class(world, templates(product_class, scenario), settings, plan.load)
+        self.product: Product = product_class(world, templates(product_class, scenario), settings, load)
         # Think times and instance are drawn apart from the world: a replay takes both from the recording.
         self._own_draws = world.draws.twin()
         drawing = Drawing(Stream(self._own_draws, "instance", 0), plan.pins)
@@ -134,6 +151,9 @@ class Episode:
         caches = self.product.caches()
         for fault in faults:
             arm(fault, world, settings, caches, plan.load)
+        self.product.repair(repair)
+        if placebo is not None:
+            self.product.stores[placebo.table].placebo = (placebo.longest, placebo.number)
         self._schemas = ""
         self._check_schemas()
         scenario.people(self.product, self.instance)

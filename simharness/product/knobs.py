@@ -140,7 +140,7 @@ def parse_rate(value: object) -> int:
 class Settings:
     """The values of all knobs in one world, and the parts that hold copies of them."""
 
-    __slots__ = ("_base", "_bound", "_patches", "knobs", "values")
+    __slots__ = ("_base", "_bound", "_held", "_patches", "knobs", "values")
 
     def __init__(self, knobs: Mapping[str, Knob], raw: Mapping[str, Any]) -> None:
         self.knobs = knobs
@@ -148,6 +148,7 @@ class Settings:
         """Parsed values by key."""
         self._base = self.values.copy()
         self._patches: list[Mapping[str, Any]] = []
+        self._held: dict[str, Any] = {}
         self._bound: list[tuple[str, object, str]] = []
 
     def bind(self, key: str, part: object, attribute: str) -> None:
@@ -165,12 +166,17 @@ class Settings:
         self._patches = [patch for patch in self._patches if patch is not values]
         self._refresh(values)
 
+    def hold(self, values: Mapping[str, Any]) -> None:
+        """Keep parsed values whatever is patched, now and later: how ablation makes a mechanism sound."""
+        self._held.update(values)
+        self._refresh(values)
+
     def _refresh(self, keys: Mapping[str, Any]) -> None:
         for key in keys:
             value = self._base[key]
             for patch in self._patches:
                 value = patch.get(key, value)
-            self.values[key] = value
+            self.values[key] = self._held.get(key, value)
         for key, part, attribute in self._bound:
             if key in keys:
                 setattr(part, attribute, self.values[key])

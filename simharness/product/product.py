@@ -18,7 +18,7 @@ from simharness.product.store import Shared, Store, StoreSpec
 from simharness.product.tool import Answer, Bounds, ToolSpec, local_tool, tool_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Collection, Generator, Mapping
 
     from simpy.events import Event
 
@@ -183,6 +183,23 @@ class Product:
     def caches(self) -> dict[str, Cache]:
         """All caches by the name of their view."""
         return {view.name: view.cache for store in self.stores.values() for view in store.views()}
+
+    def mechanisms(self) -> list[str]:
+        """Name what can be made to tell the truth in this product, faults apart."""
+        caches = [f"cache:{name}" for name in self.caches()]
+        locks = [f"lock:{name}" for name, spec in self._specs.items() if "detail" in spec.views]
+        return [*caches, *locks, "background", "reward"]
+
+    def repair(self, mechanisms: Collection[str]) -> None:
+        """Make locks and reward sound where they are named; caches look into `world.repair` themselves."""
+        held: dict[str, Any] = {}
+        for name, store in self.stores.items():
+            if f"lock:{name}" in mechanisms:
+                held.update(store.sound_writes())
+        if "reward" in mechanisms:
+            held["reward.mode"] = "goal"
+        if held:
+            self.settings.hold(held)
 
     def digests(self) -> dict[str, str]:
         """Digest of each table's committed rows, by table."""

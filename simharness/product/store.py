@@ -104,6 +104,8 @@ class Store(Generic[R]):
         self.waits = shared.waits
         self.lock = "row"
         self.lock_wait = 0
+        self.placebo: tuple[int, int] | None = None
+        """Longest extra wait of a write and the number of the placebo: delays without any repair (ablation)."""
         self.token = "read"
         self.scope = "fields"
         self._details: dict[str, DetailView[R]] = {}
@@ -144,6 +146,11 @@ class Store(Generic[R]):
     def search(self) -> QueryView[R]:
         """The view of many rows by text."""
         return self._queries["search"]
+
+    def sound_writes(self) -> dict[str, str]:
+        """Give the knob values under which this store's writes lose nothing."""
+        write = f"{self.spec.name}.write"
+        return {f"{write}.lock": "row", f"{write}.token": "read", f"{write}.scope": "fields"}
 
     def views(self) -> tuple[DetailView[R] | QueryView[R], ...]:
         """All views of this store."""
@@ -192,6 +199,9 @@ class Store(Generic[R]):
         The caller must `close()` the edit, whatever happens. Raises Refused as `update` does.
         """
         k = op.next_access()
+        if self.placebo is not None:
+            longest, number = self.placebo
+            yield self.world.pause(op.below(longest + 1, f"placebo/{number}", k))
         locked = self.lock == "row"
         if locked:
             yield from self.locks.acquire(op, key, self.lock_wait)
