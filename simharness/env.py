@@ -188,10 +188,11 @@ def make(
     faults: Sequence[str] = (),
     profile: str = "",
     config: Mapping[str, Any] | None = None,
+    schedule: str = "fifo",
     on_harness: str = "raise",
 ) -> Env:
     """Make an environment. Raises UnknownName or UsageError for what can't be made."""
-    return Env(make_plan(scenario, seed, load, faults, profile, config), on_harness=on_harness)
+    return Env(make_plan(scenario, seed, load, faults, profile, config, schedule), on_harness=on_harness)
 
 
 def run(
@@ -203,9 +204,10 @@ def run(
     faults: Sequence[str] = (),
     profile: str = "",
     config: Mapping[str, Any] | None = None,
+    schedule: str = "fifo",
 ) -> Outcome:
     """Run one episode with a scripted policy or a transcript, and judge it."""
-    plan = make_plan(scenario, seed, load, faults, profile, config)
+    plan = make_plan(scenario, seed, load, faults, profile, config, schedule)
     episode = new_episode(plan, policy)
     source = PolicySource(policy, episode.scenario, 1)
     return finish(episode, source.policy(0), askable=source.askable)
@@ -237,6 +239,7 @@ def make_plan(
     faults: Sequence[str] = (),
     profile: str = "",
     config: Mapping[str, Any] | None = None,
+    schedule: str = "fifo",
 ) -> Plan:
     """Build a plan from what people write; `instance.NAME` keys of the config pin the instance."""
     knobs: dict[str, Any] = {}
@@ -254,7 +257,18 @@ def make_plan(
         profile=profile,
         config=knobs,
         pins=pins,
+        schedule=parse_schedule(schedule),
     )
+
+
+def parse_schedule(text: str) -> dict[str, Any]:
+    """Read a scheduling policy: `fifo`, or `random:SEED`. Raises UsageError."""
+    name, _, seed = text.partition(":")
+    if text == "fifo":
+        return {"policy": "fifo"}
+    if name == "random" and seed.isascii() and seed.isdigit() and len(seed) <= 20 and int(seed) < 2**64:
+        return {"policy": "random", "seed": int(seed)}
+    raise UsageError(f"scheduling policy {text!r} is not known", "give fifo, or random:SEED")
 
 
 def with_seed(plan: Plan, seed: int) -> Plan:

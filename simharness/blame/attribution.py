@@ -144,15 +144,15 @@ def proved(
         ]
     # That proves the world unsolvable from there, not what cost this agent its reward: it also has to have done what
     # the reference does there. Often that is nothing but waiting and then handing over, so the ending counts as well.
-    if agent_writes(actual) <= agent_writes(episode) and outcome_of(actual) == outcome_of(episode):
+    if agent_writes(actual) <= agent_writes(episode) and ending_of(actual) == ending_of(episode):
         found = [decided(f, arm, suspects) if f.mechanism in suspects else f for f in found]
     return found, arms
 
 
-def outcome_of(episode: Episode) -> str:
-    """Give the outcome that the agent ended with; empty where it didn't say."""
+def ending_of(episode: Episode) -> tuple[str, bool]:
+    """Give the outcome that the agent ended with (empty where it didn't say) and whether it ran out of budget."""
     ending = episode.product.ending
-    return ending.outcome if ending is not None else ""
+    return ending.outcome if ending is not None else "", episode.steps[-1].truncated
 
 
 def decided(finding: Finding, arm: Arm, suspects: frozenset[str]) -> Finding:

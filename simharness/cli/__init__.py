@@ -74,7 +74,14 @@ def main(argv: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A prompt may hold what the terminal's encoding doesn't.
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(call(argv))
+    code = call(argv)
+    try:
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by `>&-`
+            sys.stdout.flush()
+    except OSError:
+        # What can't be written has been told; Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)
 
 
 def call(argv: list[str] | None = None) -> int:
@@ -82,9 +89,7 @@ def call(argv: list[str] | None = None) -> int:
     try:
         return outcome(argv)
     except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does; Python must not complain at exit either.
-        silence()
-        return 141
+        return 141  # the reader of our output has gone, as `| head` does
 
 
 def outcome(argv: list[str] | None) -> int:
@@ -108,10 +113,10 @@ def outcome(argv: list[str] | None) -> int:
         from simharness.recording.format import from_os_error
 
         place = error.filename if isinstance(error.filename, str) else "standard output"
-        if error.filename is None:
-            silence()
         return tell(from_os_error("write" if error.filename is None else "use", place, error), color)
     except (Exception, SystemExit) as error:
+        if isinstance(error.__context__, BrokenPipeError):  # click makes an exit of it
+            raise error.__context__ from None
         again = shlex.join(["simharness", *(sys.argv[1:] if argv is None else argv)])
         return tell(HarnessError(f"{type(error).__name__}: {error} ({place_of(error)})", f"again: {again}"), color)
     return code if isinstance(code, int) else 0
@@ -134,9 +139,3 @@ def place_of(error: BaseException) -> str:
         return "nowhere"
     code = trace.tb_frame.f_code
     return f"{code.co_filename}:{trace.tb_lineno}, in {code.co_name}"
-
-
-def silence() -> None:
-    """Let nothing more be written to standard output, at exit neither."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -40,9 +40,9 @@ def command(out: Path) -> int:
 
 def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     """Play one showcase in both forms."""
-    faults = " ".join(f"--fault {fault}" for fault in showcase.faults)
+    faults = ", ".join(f"fault {fault}" for fault in showcase.faults)
     click.echo(f"episode {showcase.number}: {showcase.title}")
-    click.echo(f"  {showcase.scenario} --seed {showcase.number} --load {showcase.load} {faults}")
+    click.echo(f"  {showcase.scenario}, seed {showcase.number}, load {showcase.load}, {faults}")
     click.echo()
     file = out / f"episode-{showcase.number}.simrec"
     outcome = play(showcase, showcase.faults, file)

@@ -131,8 +131,8 @@ def list_codes(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     found = [code.record() for code in taxonomy.matching(of or "")]
     if not found:
         raise UnknownName.among("code", str(of), taxonomy.load())
-    head = ("code", "slug", "class", "explanation")
-    head += tuple(key for key in found[0] if key not in head)
+    first = ("code", "slug", "class", "explanation")
+    head = (*first, *(key for key in found[0] if key not in first))
     return head, [tuple(record[key] for key in head) for record in found]
 
 

@@ -50,7 +50,9 @@ class ProgressLine:
         self._start = time.perf_counter_ns()
         self._last = self._start
         self._shown = False
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        # There is no stderr where it was closed.
+        terminal = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+        self._live = terminal and os.environ.get("TERM") != "dumb"
 
     def update(self, done: int, total: int, note: str = "") -> None:
         """Show how far it has come, at most four times a second (every ten seconds without a terminal)."""

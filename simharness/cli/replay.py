@@ -13,6 +13,7 @@ from simharness.cli.output import ProgressLine, emit_json
 from simharness.episode.replay import replay
 from simharness.errors import Divergence, RecordingError, SimharnessError, UsageError
 from simharness.recording.diff import first_difference
+from simharness.recording.format import FrameType
 
 if TYPE_CHECKING:
     from simharness.recording.reader import EpisodeRecord
@@ -69,11 +70,11 @@ class Result:
     def take(self, record: EpisodeRecord, until: int | None) -> None:
         """Replay one more; an episode under way when its run was stopped as far as it goes."""
         partial = until is None and is_unfinished(record)
-        steps = len(record.steps)
+        steps = whole_steps(record) if partial else until
         try:
             if not partial:
                 self.digests.append(replay(record, until=until).digest)
-            elif record.header:
+            elif steps is not None:
                 replay(record, until=steps)
         except SimharnessError as error:
             code = error.args[2] if isinstance(error, Divergence) and len(error.args) > 2 else error.code
@@ -84,7 +85,8 @@ class Result:
         else:
             if partial:
                 name = name_of(record) if record.header else "an episode"
-                self.unfinished.append(f"{name} was not finished ({record.problem}); identical up to step {steps}")
+                so_far = "nothing to replay" if steps is None else f"identical up to step {steps}"
+                self.unfinished.append(f"{name} was not finished ({record.problem}): {so_far}")
 
     def record(self, path: str) -> dict[str, Any]:
         """Give the result as `--json` prints it."""
@@ -106,6 +108,16 @@ class Result:
         digest = f", digest {self.digests[0]}" if len(self.digests) == 1 and not self.failed else ""
         total = len(self.digests) + len(self.failed)
         click.echo(f"{len(self.digests)} of {total} replayed identical{where}{digest}")
+
+
+def whole_steps(record: EpisodeRecord) -> int | None:
+    """Give the last step of an unfinished episode of which all frames are there; None before its beginning is.
+
+    A CHECKPOINT may belong to a STEP, and only a frame after the two says that it doesn't.
+    """
+    if not record.of(FrameType.CHECKPOINT):
+        return None
+    return len(record.steps) - (record.frames[-1].kind is FrameType.STEP)
 
 
 def compare(path: Path, other: Path, episode: str | None, as_json: bool) -> int:

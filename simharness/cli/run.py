@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 @click.option("--load", default="1", show_default=True, metavar="X", help="Background load; 1 is one team.")
 @click.option("--profile", default="", help="Knob profile; default: the scenario's own.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a knob, or pin instance.NAME.")
+@click.option(
+    "--schedule", default="fifo", show_default=True, metavar="POLICY", help="Order within an instant: fifo, random:SEED."
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="RUN", help="Run directory; must be new.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
@@ -37,6 +40,7 @@ def command(
     load: str,
     profile: str,
     settings: tuple[str, ...],
+    schedule: str,
     out: Path | None,
     as_json: bool,
 ) -> int:
@@ -49,6 +53,7 @@ def command(
         load=load,
         profile=profile,
         config=parse_config(settings),
+        schedule=schedule,
     )
     folder = out if out is not None else next_folder(Path("runs"), folder_name(scenarios[0]))
     progress = ProgressLine("episodes")

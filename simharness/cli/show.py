@@ -123,9 +123,12 @@ def truth_lines(seen: list[Sighting]) -> list[tuple[object, ...]]:
     out: list[tuple[object, ...]] = []
     for s in seen:
         if s.age:
-            saw = ", ".join(f"{c} {short(a)}" for c, a, _ in s.differences)
-            true = ", ".join(f"{c} {short(b)}" for c, _, b in s.differences)
-            out.append((s.step, f"{s.key} v{s.served} {saw}".rstrip(), f"v{s.true} {true}".rstrip(), humanize(s.age)))
+            # The newest change stands for all; the others are counted, and --json lists them.
+            more = f" (+{len(s.differences) - 1})" if len(s.differences) > 1 else ""
+            newest = s.differences[-1:]
+            saw = "".join(f" {c} {short(a)}" for c, a, _ in newest)
+            true = "".join(f" {c} {short(b)}{more}" for c, _, b in newest)
+            out.append((s.step, f"{s.key} v{s.served}{saw}", f"v{s.true}{true}", humanize(s.age)))
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.episode.plan import Plan
@@ -333,7 +334,12 @@ class Episode:
         if self.plan.load != 1000:
             parts.append(f"--load {load_text(self.plan.load)}")
         parts += [f"--fault {fault}" for fault in self.plan.faults]
-        parts += [f"--set {key}={value}" for key, value in self.plan.config.items()]
+        if self.plan.profile:
+            parts.append(f"--profile {self.plan.profile}")
+        if self.plan.schedule.get("policy") == "random":
+            parts.append(f"--schedule random:{self.plan.schedule.get('seed')}")
+        settings = {**self.plan.config, **{f"instance.{k}": v for k, v in self.plan.pins.items()}}
+        parts += [f"--set {quote(f'{key}={setting_text(value)}')}" for key, value in settings.items()]
         return " ".join(parts)
 
     # --- calls ------------------------------------------------------------------------------------------------------
@@ -504,6 +510,11 @@ def load_text(load: int) -> str:
     """Show a load in thousandths as people write it."""
     whole, rest = divmod(load, 1000)
     return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
+def setting_text(value: object) -> str:
+    """Show a configured value as `--set` reads it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def input_payload(given: Input) -> list[object] | bytes:

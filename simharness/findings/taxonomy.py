@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TAXONOMY_VERSION = 1
-"""The version that verdicts carry; written here so that a verdict needs no file, and held equal to the data's."""
+"""The version that verdicts carry: the data's, written here so that a verdict reads no file."""
 
 
 class Kind(StrEnum):
@@ -81,22 +81,23 @@ class Code:
 
 @lru_cache(maxsize=1)
 def load() -> dict[str, Code]:
-    """Read the taxonomy once; codes in the order of the file. The result is shared: don't change it.
+    """Read the taxonomy, once; codes in the order of the file.
 
-    Raises ValueError when the data are not of this version or hold a code twice.
+    The result is shared, so don't change it. Raises ValueError when the data are not of this
+    version or hold a code twice.
     """
     # As a resource and not by its path: the package may lie in a zip file.
     text = importlib.resources.files("simharness.findings").joinpath("taxonomy.toml")
     data = tomllib.loads(text.read_text(encoding="utf-8"))
     if data["version"] != TAXONOMY_VERSION:
         raise ValueError(
-            f"taxonomy version: got {data['version']!r}, expected {TAXONOMY_VERSION} (taxonomy.toml)"
+            f"taxonomy version: got {data['version']!r}, expected {TAXONOMY_VERSION} (in the data)"
         )
     codes: dict[str, Code] = {}
     for entry in data["codes"]:
         name: str = entry["code"]
         if name in codes:
-            raise ValueError(f"taxonomy code {name!r} is there twice (taxonomy.toml)")
+            raise ValueError(f"taxonomy code {name!r} is there twice (in the data)")
         fields = {key: value for key, value in entry.items() if key not in ("class", "quarantines")}
         codes[name] = Code(
             **fields, kind=Kind(entry["class"]), quarantines=Quarantine(entry["quarantines"])
@@ -113,7 +114,7 @@ def code(name: str) -> Code:
 
 
 def matching(prefix: str) -> tuple[Code, ...]:
-    """Give the codes that begin with a prefix, in either case: all for `""`, H110 to H124 for `h1`."""
+    """Give the codes that begin with a prefix, in either case; all of them for an empty one."""
     return tuple(c for c in load().values() if c.code.startswith(prefix.upper()))
 
 
@@ -135,7 +136,8 @@ def always_quarantines(name: str) -> bool:
 CLASSES = {
     Kind.HARNESS: (
         "Harness",
-        "The product, its caches, its workers, the reward, or what runs and records them is at fault.",
+        "The product, its caches and workers, the task, the reward, or what runs and records them"
+        " is at fault.",
     ),
     Kind.MODEL: (
         "Model",

@@ -202,7 +202,8 @@ class QueryView(View[R]):
             entry = cache.lookup(query.text)
             if entry is not None:
                 if self.mechanism in world.repair:
-                    rows, order = tuple(self.table.where(query.matches)), world.order
+                    # The truth under the entry's own order: a repair that changes no row changes no journal row.
+                    rows, order = tuple(self.table.where(query.matches)), entry.order
                 else:
                     rows, order = entry.value, entry.order
                 self._note(op, query, rows, order, self.from_cache)

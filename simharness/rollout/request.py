@@ -29,6 +29,7 @@ class Request:
     load: str = "1"
     profile: str = ""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    schedule: str = "fifo"
 
     def __len__(self) -> int:
         return len(self.scenarios) * len(self.seeds)
@@ -41,7 +42,9 @@ class Request:
 
     def plan(self, scenario: str, seed: int) -> Plan:
         """Give the plan of one episode."""
-        return make_plan(scenario, seed, self.load, self.faults, self.profile, self.config)
+        return make_plan(
+            scenario, seed, self.load, self.faults, self.profile, self.config, self.schedule
+        )
 
     def command(self, scenario: str, seed: int) -> str:
         """Give the command that runs one of the episodes again."""
@@ -54,6 +57,8 @@ class Request:
             parts += ["--load", self.load]
         if self.profile:
             parts += ["--profile", self.profile]
+        if self.schedule != "fifo":
+            parts += ["--schedule", self.schedule]
         for key, value in self.config.items():
             parts += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
         return shlex.join(parts)
@@ -68,6 +73,7 @@ class Request:
             "load": load_text(parse_load(self.load)),
             "profile": self.profile,
             "config": dict(self.config),
+            "schedule": self.schedule,
         }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from simharness.env import Env, finish, make_plan, new_episode
+from simharness.episode.episode import Episode
 from simharness.episode.play import drive, task_of
 from simharness.episode.policies import scripted
 from simharness.models.crm.scenarios import Negotiation
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from simharness.blame.verdict import Verdict
     from simharness.env import Step
-    from simharness.episode.episode import Episode
     from simharness.episode.plan import Plan
 
 NEGOTIATION = "crm/negotiation"
@@ -52,9 +52,7 @@ def plan(
 
 def played(plan: Plan, policy: Policy, repair: frozenset[str] = frozenset()) -> Episode:
     """Play an episode without judging it."""
-    episode = new_episode(plan, "test")
-    if repair:
-        episode = type(episode)(plan, repair=repair)
+    episode = Episode(plan, repair=repair)
     drive(episode, policy)
     return episode
 
@@ -110,3 +108,11 @@ def won(deal: dict[str, Any]) -> Play:
     yield Call("send_email", {"contact_id": deal["champion_id"], "deal_id": key, **mail})
     yield Call("move_stage", {"deal_id": key, "to_stage": "closed_won"})
     yield Call("finish", {"message": "won", "outcome": "done"})
+
+
+def quitter(task: Task) -> Play:
+    """Look at the deal until it is old, and go away without a word."""
+    deal = task.brief["deal_id"]
+    yield Call("get_deal", {"deal_id": deal})
+    yield Call("wait", {"seconds": 120})
+    yield Call("get_deal", {"deal_id": deal})

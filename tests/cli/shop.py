@@ -99,7 +99,8 @@ class Sell(Scenario["Shop"]):
 
     def goal(self, product: Shop, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         """Look whether it is paid."""
-        self.break_at("goal")
+        if ending.message:  # a goal is judged at the start too
+            self.break_at("goal")
         key = int(instance["order"])
         return (Criterion("paid", product.orders.table.rows[key].paid, f"orders:{key}"),)
 

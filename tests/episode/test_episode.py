@@ -130,6 +130,16 @@ def test_turn_takes_at_least_one_call_and_at_most_its_limit() -> None:
     assert episode.count == 1
 
 
+def test_action_that_is_none_is_refused_and_is_no_step() -> None:
+    env = make(WORKSHOP, load=0)
+    strange: Any = [{"tool": "look"}]
+    with pytest.raises(UsageError, match="is no Call"):
+        env.step(strange)
+    with pytest.raises(UsageError, match="are no JSON"):
+        env.step(Call("look", {"part_id": object()}))
+    assert env.episode.count == 0
+
+
 def test_plain_text_is_a_step_without_results() -> None:
     episode = workshop()
     step = episode.say("is anybody there?")

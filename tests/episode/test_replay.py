@@ -271,7 +271,7 @@ def test_named_decisions_are_recorded_and_replayed(decisions: list[Any]) -> None
 
 
 def test_schedules_lead_to_different_episodes_that_each_replay() -> None:
-    """Ties decide only where there are some: four calls at one instant, in a world without waits."""
+    """Ties decide only where there are some: four calls at one instant, without waits."""
     digests: set[str] = set()
     for seed in range(8):
         plan = Plan(
@@ -616,10 +616,10 @@ def test_flipped_bits_behind_sums_that_fit_are_refused_or_another_episode() -> N
         FrameType.VERDICT,
         FrameType.FOOTER,
     }
-    for kind, error in found:
+    for kind, refusal in found:
         # A header may name a product that isn't there: nobody can tell that from a recording that
         # was made elsewhere.
-        assert issubclass(error, (RecordingError, Divergence)) or kind is FrameType.HEADER
+        assert issubclass(refusal, (RecordingError, Divergence)) or kind is FrameType.HEADER
 
 
 def test_input_that_is_written_otherwise_is_an_input_divergence() -> None:

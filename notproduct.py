@@ -1,2 +1,0 @@
-class Shop: pass
-X = 3

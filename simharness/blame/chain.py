@@ -1,0 +1,77 @@
+"""The causal chain: the rows that lead from the write, over what was seen and done, to the grade."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simharness.findings.story import AGENT
+from simharness.units import format_duration
+
+if TYPE_CHECKING:
+    from simharness.findings.finding import Finding
+    from simharness.findings.story import Story
+    from simharness.kernel.journal import Row
+
+CALLS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One row of a chain, in words."""
+
+    row: int
+    t: int
+    """Tick."""
+    text: str
+
+
+def chain_of(story: Story, finding: Finding) -> list[Link]:
+    """Link the cause of a finding, what the agent did next, how it ended, and the predicate that failed."""
+    links = [link(story.rows[index]) for index in finding.events if index < len(story.rows)]
+    after = finding.events[-1] if finding.events else 0
+    calls = [
+        row
+        for row in story.rows[after + 1 :]
+        if row.kind in ("CALL", "BADCALL") and row.values["owner"] == AGENT
+    ]
+    shown = calls if len(calls) <= CALLS_SHOWN else [*calls[: CALLS_SHOWN - 1], calls[-1]]
+    links += [link(row) for row in shown]
+    known = {item.row for item in links}
+    for row in story.rows[after + 1 :]:
+        if row.kind == "END" and row.index not in known:
+            links.append(link(row))
+    for row in story.grades():
+        if not row.values["holds"] and row.index not in known:
+            links.append(link(row))
+    return sorted(links, key=lambda item: item.row)
+
+
+def link(row: Row) -> Link:
+    """Put one row into words."""
+    v = row.values
+    match row.kind:
+        case "COMMIT":
+            text = f"{v['owner']} commits {v['table']}:{v['key']} v{abs(v['after'])}"
+        case "READ":
+            stale = f", the truth is v{v['true']}" if v["served"] != v["true"] else ""
+            text = f"{v['owner']} reads {v['view']} {v['key']}: v{v['served']} from {v['source']}{stale}"
+        case "LIST":
+            text = f"{v['owner']} lists {v['view']} ({v['query'] or 'all'}): {len(v['rows']) // 2} rows"
+        case "CALL":
+            text = f"{v['owner']} calls {v['tool']}"
+        case "BADCALL":
+            text = f"{v['owner']} sends a call of {v['tool']} that is refused as {v['reason']}"
+        case "END":
+            outcome = f" with outcome {v['outcome']}" if v["outcome"] else ""
+            text = f"the episode ends ({v['reason']}){outcome}"
+        case "GRADE":
+            text = f"{v['predicate']}: {'holds' if v['holds'] else 'fails'} ({v['evidence']})"
+        case _:
+            text = " ".join([row.kind, *(f"{name}={value}" for name, value in v.items())])
+    return Link(row.index, row.t, text)
+
+
+def tell_chain(links: list[Link]) -> list[str]:
+    """Give a line for each link."""
+    return [f"{format_duration(item.t)} #{item.row} {item.text}" for item in links]

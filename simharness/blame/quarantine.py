@@ -1,0 +1,91 @@
+"""Which episodes are kept out of training, why, and how a person overrules that.
+
+Quarantine never deletes: it is a property of the verdict, laid over by the reviews in `reviews.jsonl`, of which the last one
+on an episode counts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from simharness.errors import UsageError
+from simharness.findings.finding import Effect
+from simharness.recording.format import from_os_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simharness.blame.verdict import Verdict
+
+REVIEWS = "reviews.jsonl"
+KEEP = "keep"
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One decision of a person about one episode."""
+
+    key: str
+    decision: str
+    """keep or quarantine."""
+    by: str
+    note: str
+
+
+def reason_for(verdict: Verdict) -> str:
+    """Say why an episode is quarantined, with its evidence, or give an empty text. The reward's sign plays no part."""
+    for finding in verdict.findings:
+        code = finding.code
+        always = code.startswith(("H2", "H9", "X")) or code == "H810"
+        if always or (code.startswith("H") and finding.effect is not Effect.NONE):
+            return f"{code} at step {finding.step}: {finding.explanation}"
+    return ""
+
+
+def read_reviews(folder: Path) -> dict[str, Review]:
+    """Read the reviews of a run, the last on each episode. Raises UsageError naming a line that can't be read."""
+    path = folder / REVIEWS
+    if not path.exists():
+        return {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise from_os_error("read", path, error) from error
+    out: dict[str, Review] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            review = parse_review(line, f"{path}, line {number}")
+            out[review.key] = review
+    return out
+
+
+def parse_review(line: str, where: str) -> Review:
+    """Read one review. Raises UsageError."""
+    form = 'give {"key": "SCENARIO:SEED:POLICY", "decision": "keep" or "quarantine", "by": "...", "note": "..."}'
+    try:
+        value: Any = json.loads(line)
+    except ValueError as error:
+        raise UsageError(f"review {where} is no JSON: {error}", form) from None
+    if not isinstance(value, dict):
+        raise UsageError(f"review {where} is no object", form)
+    fields = cast("Mapping[str, object]", value)
+    key, decision = fields.get("key"), fields.get("decision")
+    if not isinstance(key, str) or decision not in (KEEP, QUARANTINE):
+        raise UsageError(f"review {where} has key {key!r} and decision {decision!r}", form)
+    return Review(key, str(decision), str(fields.get("by", "")), str(fields.get("note", "")))
+
+
+def settled(key: str, reason: str, reviews: Mapping[str, Review]) -> tuple[bool, str]:
+    """Give whether an episode is quarantined after review, and why."""
+    review = reviews.get(key)
+    if review is None:
+        return bool(reason), reason
+    by = f" by {review.by}" if review.by else ""
+    note = f": {review.note}" if review.note else ""
+    if review.decision == KEEP:
+        return False, f"kept{by}{note}" if reason else ""
+    return True, f"quarantined{by}{note}"

@@ -1,0 +1,135 @@
+"""`simharness audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from simharness.blame.case import case_of_record
+from simharness.blame.chain import chain_of, tell_chain
+from simharness.blame.curve import critical_step, no_return
+from simharness.blame.statistics import Gate
+from simharness.cli.files import name_of, one_episode
+from simharness.cli.output import ProgressLine, emit_json, reward_text, table
+from simharness.findings.taxonomy import code
+from simharness.rollout.audit import LIMIT, Item, Report, audit
+
+EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
+
+
+@click.command("audit")
+@click.argument("path", type=click.Path(path_type=Path), metavar="RUN|FILE")
+@click.option(
+    "--max-rate",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help=f"Failure rate of the harness that the gate allows (default {LIMIT}; a single file has no gate without it).",
+)
+@click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
+@click.option("--curve", is_flag=True, help="With one episode: let the reference take over after each step.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(path: Path, max_rate: float | None, episode: str | None, curve: bool, as_json: bool) -> int:
+    """Judge recordings: findings, whose fault, the proof; and for a run the failure rate with its interval, and a gate."""
+    if episode is not None:
+        return one(path, episode, curve, as_json)
+    progress = ProgressLine("episodes")
+    report = audit(path, limit=max_rate if max_rate is not None else LIMIT, progress=lambda n: progress.update(n, n))
+    progress.close()
+    gated = max_rate is not None or path.is_dir()
+    if as_json:
+        emit_json(report.record())
+    elif len(report.items) == 1 and not path.is_dir():
+        return one(path, None, curve, as_json)
+    else:
+        page(report)
+    return EXITS[report.gate()] if gated else 0
+
+
+def page(report: Report) -> None:
+    """Print what a person can act on."""
+    record = report.record()
+    failure = record["failure_rate"]
+    click.echo(f"{report.run}: {record['episodes']} episodes, {record['valid']} valid for training")
+    click.echo("  verdicts: " + ", ".join(f"{kind} {n}" for kind, n in record["verdicts"].items()))
+    click.echo(
+        f"  failures of the harness: {report.failures} ({failure['point']:.1%}; 95 %: {failure['low']:.1%} to "
+        f"{failure['high']:.1%}), quarantined {record['quarantined']}"
+    )
+    click.echo(f"  gate at {report.limit:.1%}: {record['gate']}")
+    for problem in report.problems:
+        click.echo(click.style(f"  {problem}", fg="yellow"))
+    if zero := report.zero_tolerance():
+        click.echo(click.style(f"  never allowed, found: {', '.join(zero)}", fg="red"))
+    if record["codes"]:
+        worst = report.codes().most_common(6)
+        table(("code", "episodes", "what"), [(c, n, code(c).explanation) for c, n in worst])
+    for item in report.first_to_look_at():
+        look(report, item)
+
+
+def look(report: Report, item: Item) -> None:
+    """Print one episode worth a look, with its command."""
+    scenario, seed, _ = item.key.rsplit(":", 2)
+    click.echo(f"  {scenario}:{seed} {item.verdict.headline}")
+    click.echo(f"    {item.verdict.sentence}")
+    click.echo(f"    simharness audit {report.run} --episode {scenario}:{seed}")
+
+
+def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
+    """Tell one episode in full."""
+    record = one_episode(path, episode)
+    report = audit_one(path, record.path or str(path), episode)
+    case = case_of_record(record)
+    verdict = report.verdict
+    points = no_return(case) if curve else []
+    primary = next((f for f in verdict.findings if f.code == verdict.primary), None)
+    chain = tell_chain(chain_of(case.story, primary)) if primary is not None else []
+    if as_json:
+        emit_json(
+            {
+                **report.record(),
+                "findings": [f.record() for f in verdict.findings],
+                "arms": [a.record() for a in verdict.arms],
+                "chain": chain,
+                "curve": [{"step": p.step, "score": p.score} for p in points],
+            }
+        )
+        return 0
+    click.echo(f"{name_of(record)}: {verdict.headline}")
+    click.echo(f"  {verdict.sentence}")
+    click.echo(
+        f"  reward {reward_text(verdict.score)}, valid for training: {'yes' if verdict.valid else 'no'}, "
+        f"effect {verdict.effect}"
+    )
+    if report.reason:
+        click.echo(f"  {'quarantined' if report.quarantined else 'not quarantined'}: {report.reason}")
+    for arm in verdict.arms:
+        change = "flips" if arm.flips else "no change"
+        click.echo(f"  {', '.join(arm.repaired)} true -> {reward_text(arm.score)} ({arm.proof}): {change}")
+    if chain:
+        click.echo("  how it came about:")
+        for line in chain:
+            click.echo(f"    {line}")
+    if points:
+        shown = " ".join("?" if p.score is None else "+" if p.score else "-" for p in points)
+        critical = critical_step(points)
+        click.echo(f"  the reference taking over after step 0, 1, ...: {shown}")
+        click.echo(f"  point of no return: {'never' if critical is None else f'step {critical}'}")
+    counted: dict[str, int] = {}
+    for finding in verdict.findings:
+        counted[finding.code] = counted.get(finding.code, 0) + 1
+    if counted:
+        table(("code", "times", "what"), [(c, n, code(c).explanation) for c, n in counted.items()])
+    return 0
+
+
+def audit_one(path: Path, file: str, episode: str | None) -> Item:
+    """Audit the one episode that is meant."""
+    report = audit(Path(file))
+    if episode is None:
+        return report.items[0]
+    for item in report.items:
+        scenario, seed, _ = item.key.rsplit(":", 2)
+        if episode in (f"{scenario}:{seed}", seed):
+            return item
+    return audit(path).items[0]

@@ -1,0 +1,145 @@
+"""Ctrl-C and kill -9 in the middle: what was recorded is there, readable, and replays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli, command
+
+CRM = "crm/negotiation"
+ENOUGH = 70
+"""Verdicts after which a run has sealed its first shard."""
+
+
+def start(folder: Path, *argv: object) -> subprocess.Popen[str]:
+    """Start a command as a shell does: in a process group of its own."""
+    return subprocess.Popen(
+        command(*argv),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+def verdicts(run: Path) -> list[dict[str, object]]:
+    path = run / "verdicts.jsonl"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def wait_for(run: Path, episodes: int, process: subprocess.Popen[str]) -> None:
+    """Wait until a run has judged so many episodes."""
+    deadline = time.monotonic() + 60
+    while len(verdicts(run)) < episodes:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def end(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str, str]:
+    """Send a signal to the whole group, as a terminal does."""
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+def assert_readable(cli: Cli, run: Path, at_least: int) -> None:
+    """Check that all that was judged is there with its digest, and replays."""
+    judged = verdicts(run)
+    assert len(judged) >= at_least
+    for line in (judged[0], judged[-1]):
+        shown = cli("show", run, "--episode", f"{line['scenario']}:{line['seed']}", "--json").json()
+        assert shown["digest"] == line["digest"]
+        assert shown["complete"]
+    result = cli("replay", run, "--json")
+    assert result.code == 0
+    record = result.json()
+    # The last one may have been recorded and not yet judged.
+    assert record["identical"] == record["episodes"]
+    assert record["episodes"] - len(judged) in (0, 1)
+
+
+@pytest.mark.parametrize("episodes", [3, ENOUGH])
+def test_an_interrupted_run_says_where_it_is_and_replays(
+    cli: Cli, tmp_path: Path, episodes: int
+) -> None:
+    argv = ("run", CRM, "--seed", "0:100000", "--policy", "null", "--load", "0", "-o", "out")
+    process = start(tmp_path, *argv)
+    wait_for(tmp_path / "out", episodes, process)
+    code, out, err = end(process, signal.SIGINT)
+    assert (code, out) == (130, "")
+    told = re.fullmatch(
+        r"stopped after (\d+) of 100000 episodes; they are in out, .* ends in \.part\n"
+        r"  check them: simharness replay out\n",
+        err,
+    )
+    assert told is not None, err
+    assert int(told[1]) - len(verdicts(tmp_path / "out")) in (-1, 0)
+    shards = sorted(path.name for path in (tmp_path / "out" / "shards").iterdir())
+    assert shards[-1].endswith(".part")
+    assert (len(shards) > 1) == (episodes == ENOUGH)
+    assert_readable(cli, tmp_path / "out", episodes)
+
+
+def test_a_run_interrupted_while_it_proves_a_fault_replays(cli: Cli, tmp_path: Path) -> None:
+    argv = ("run", CRM, "--seed", "1:1000", "--load", "8", "--fault", "crm.invalidation-lost")
+    process = start(tmp_path, *argv, "-o", "out")
+    wait_for(tmp_path / "out", 2, process)
+    code, _, err = end(process, signal.SIGINT)
+    assert code == 130
+    assert err.startswith("stopped after ")
+    assert_readable(cli, tmp_path / "out", 2)
+
+
+def test_a_killed_run_is_readable_and_not_written_over(cli: Cli, tmp_path: Path) -> None:
+    argv = ("run", CRM, "--seed", "0:100000", "--policy", "null", "--load", "0", "-o", "out")
+    process = start(tmp_path, *argv)
+    wait_for(tmp_path / "out", ENOUGH, process)
+    code, out, err = end(process, signal.SIGKILL)
+    assert (code, out, err) == (-signal.SIGKILL, "", "")
+    assert_readable(cli, tmp_path / "out", ENOUGH)
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in files}
+    refused = cli(*argv)
+    assert refused.code == 2
+    assert "folder 'out' is not empty" in refused.err
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("name", ["soak", "replay"])
+def test_other_commands_stop_with_130_too(cli: Cli, tmp_path: Path, name: str) -> None:
+    if name == "soak":
+        argv = ["soak", "--pings", "1000000", "--users", "10"]
+    else:
+        run = ("run", CRM, "--seed", "0:40", "--policy", "spam", "--load", "20", "-o", "out")
+        assert cli(*run).code == 0
+        argv = ["replay", "out"]
+    process = start(tmp_path, *argv)
+    time.sleep(0.6)
+    assert process.poll() is None, process.communicate()
+    code, out, err = end(process, signal.SIGINT)
+    assert (code, out) == (130, "")
+    assert err.strip() == "stopped"
+
+
+def test_an_interrupt_before_the_first_episode_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simharness.rollout.local.new_episode", interrupt)
+    told = cli("run", CRM, "--seed", "0:3")
+    assert (told.code, told.out) == (130, "")
+    assert told.err == "stopped before the first of 3 episodes was finished\n"

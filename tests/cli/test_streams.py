@@ -1,0 +1,162 @@
+"""Odd terminals, closed pipes and full devices: output is told or given up, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SHOP, Cli, Recorded, Spawn, command
+
+CRM = "crm/negotiation"
+
+
+def test_an_output_that_nobody_reads_ends_quietly(spawn: Spawn, recorded: Recorded) -> None:
+    for argv in (
+        ["list", "knobs", "crm"],
+        ["show", recorded.file, "--json"],
+        ["replay", recorded.file],
+        ["run", CRM, "--policy", "null", "-o", "out"],
+        ["--help"],
+    ):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            told = spawn(*argv, stdout=pipe)
+        assert (told.returncode, told.stderr) == (141, ""), argv
+
+
+def test_a_reader_that_goes_after_the_first_line_is_no_error(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    # More than a pipe holds, so that the writer is still at it when the reader has gone.
+    argv = command("show", recorded.file, "--step", "1")
+    many = command("list", "knobs", "crm")
+    script = 'for i in 1 2 3 4 5 6 7 8; do "$@" || exit $?; done | head -n 1'
+    for words in (argv, many):
+        told = subprocess.run(
+            ["bash", "-c", script, "bash", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+        assert told.stderr == ""
+        assert told.stdout.count("\n") == 1
+
+
+def test_a_message_that_nobody_reads_keeps_its_exit_code_quiet(spawn: Spawn) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        told = spawn("run", "nope/x", stderr=pipe)
+    assert (told.returncode, told.stdout) == (141, "")
+
+
+@pytest.mark.parametrize("argv", [["list"], ["demo"], ["run", CRM, "--policy", "null"]])
+def test_a_full_device_is_told(spawn: Spawn, argv: list[str]) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with open("/dev/full", "wb") as full:
+        told = spawn(*argv, stdout=full)
+    assert told.returncode == 2
+    assert told.stderr.startswith(
+        "error SH-REC-001: can't write 'standard output': the disk is full\n  free some space"
+    )
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_no_harm(tmp_path: Path, cli: Cli, closed: str) -> None:
+    script = f'"$@" {closed}'
+    argv = ["bash", "-c", script, "bash", *command("run", CRM, "--policy", "null", "-o", "out")]
+    assert subprocess.run(argv, cwd=tmp_path, timeout=60, check=False).returncode == 0
+    assert cli("replay", "out").code == 0
+    argv[-1] = "out/run.json/x"
+    assert subprocess.run(argv, cwd=tmp_path, timeout=60, check=False).returncode == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437", "shift_jis", "utf-16"])
+def test_every_encoding_can_show_every_recording(
+    spawn: Spawn, recorded: Recorded, encoding: str
+) -> None:
+    env = {"PYTHONIOENCODING": encoding}
+    for argv in (
+        ["show", recorded.file],
+        ["list", "scenarios", f"{SHOP}:Shop/sound"],
+        ["run", f"{SHOP}:Sh\u00f6p/\u20ac"],
+    ):
+        told = spawn(*argv, env=env, encoding=None)
+        assert told.returncode == (2 if argv[0] == "run" else 0)
+        assert b"Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("env", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}])
+def test_a_bare_locale_is_enough(spawn: Spawn, recorded: Recorded, env: dict[str, str]) -> None:
+    told = spawn("show", recorded.file, "--truth", env=env)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "legal cleared" in told.stdout
+
+
+def on_a_terminal(folder: Path, env: dict[str, str], *argv: object) -> tuple[int, str]:
+    """Run a command whose output is a terminal; gives its exit code and what the terminal got."""
+    ours, theirs = pty.openpty()
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM", "COLUMNS")}
+    process = subprocess.Popen(
+        command(*argv), cwd=folder, env={**kept, **env}, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65_536)
+        except OSError:  # the other side has been closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(ours)
+    return process.wait(timeout=60), seen.decode("utf-8")
+
+
+def test_a_terminal_gets_colour_and_a_dumb_one_none(tmp_path: Path, recorded: Recorded) -> None:
+    code, coloured = on_a_terminal(tmp_path, {"TERM": "xterm"}, "show", recorded.file)
+    assert code == 0
+    assert "\x1b[2m" in coloured
+    for env in ({"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}):
+        code, plain = on_a_terminal(tmp_path, env, "show", recorded.file)
+        assert code == 0
+        assert "\x1b" not in plain
+        code, plain = on_a_terminal(tmp_path, env, "run", "nope/x")
+        assert code == 2
+        assert "\x1b" not in plain
+
+
+def test_a_narrow_terminal_is_enough(tmp_path: Path, recorded: Recorded) -> None:
+    env = {"TERM": "xterm", "COLUMNS": "20"}
+    for argv in (["--help"], ["run", "--help"], ["show", recorded.file], ["list", "knobs", "crm"]):
+        code, seen = on_a_terminal(tmp_path, env, *argv)
+        assert code == 0
+        assert "Traceback" not in seen
+
+
+def test_progress_is_a_line_on_a_terminal_that_is_cleared(tmp_path: Path) -> None:
+    argv = ("soak", "--pings", "4000", "--users", "200")
+    code, seen = on_a_terminal(tmp_path, {"TERM": "xterm"}, *argv)
+    assert code == 0
+    assert "\r\x1b[K" in seen
+    assert " pings, " in seen.split("\r\x1b[K")[1]
+    code, seen = on_a_terminal(tmp_path, {"TERM": "dumb"}, *argv)
+    assert code == 0
+    assert "\x1b" not in seen
+
+
+def test_progress_does_not_reach_standard_output(spawn: Spawn) -> None:
+    told = spawn("soak", "--pings", "100", "--users", "10", "--json")
+    assert told.returncode == 0
+    assert set(json.loads(told.stdout)) >= {"pings", "errors"}
