@@ -17,14 +17,15 @@ from simharness.errors import HarnessError, UnknownName, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from simharness.episode.episode import Input
+    from simharness.episode.episode import Input, Placebo
     from simharness.episode.plan import Plan
     from simharness.product.policy import Policy
 
 
 def mechanisms(episode: Episode) -> list[str]:
-    """Name what can be ablated in an episode's product."""
-    return [f"cache:{name}" for name in episode.product.caches()]
+    """Name what can be ablated in an episode: its product's mechanisms and its faults."""
+    faults = [f"fault:{text.partition('@')[0]}" for text in episode.plan.faults]
+    return [*episode.product.mechanisms(), *faults]
 
 
 def require_mechanisms(episode: Episode, names: Iterable[str]) -> frozenset[str]:
@@ -69,26 +70,28 @@ def open_loop(plan: Plan, inputs: Sequence[Input], repair: frozenset[str], befor
     )
 
 
-def closed_loop(plan: Plan, policy: Policy, repair: frozenset[str], before: int | None) -> Arm:
-    """Ask the same policy again in the repaired world."""
-    episode = Episode(plan, repair=repair)
+def closed_loop(
+    plan: Plan,
+    policy: Policy,
+    repair: frozenset[str],
+    before: int | None,
+    placebo: Placebo | None = None,
+) -> tuple[Arm, Episode]:
+    """Ask the same policy again in the repaired world, or in one with delays alone; gives the arm and its episode."""
+    episode = Episode(plan, repair=repair, placebo=placebo)
     try:
         drive(episode, policy)
     except HarnessError:
-        return Arm(
-            proof=Proof.CLOSED,
-            repaired=tuple(sorted(repair)),
-            score=None,
-            score_before=before,
-            digest=episode.digest,
-        )
-    return Arm(
+        if episode.aborted is None:
+            raise
+    arm = Arm(
         proof=Proof.CLOSED,
         repaired=tuple(sorted(repair)),
         score=goal_score(episode),
         score_before=before,
         digest=episode.digest,
     )
+    return arm, episode
 
 
 def takeover(
@@ -122,5 +125,6 @@ def played_on(
         try:
             play_on(episode, reference(task_of(episode)))
         except HarnessError:
-            pass  # the episode says so itself: its score is None
+            if episode.aborted is None:
+                raise
     return episode

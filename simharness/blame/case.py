@@ -43,6 +43,14 @@ class Case:
     """The scenario's reference policy."""
 
     @property
+    def ending(self) -> tuple[str, str]:
+        """How it ended: finish, stop or budget, and the outcome that the agent named; empty where it never did."""
+        for row in reversed(self.story.rows):
+            if row.kind == "END":
+                return row.values["reason"], row.values["outcome"]
+        return "", ""
+
+    @property
     def goal_score(self) -> int | None:
         """The goal's score in millionths, whatever was paid."""
         return None if self.goal is None else 1_000_000 * self.goal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from simharness.blame.ablation import closed, open_loop, taken_over
+from simharness.blame.ablation import closed_loop, open_loop, takeover
 from simharness.blame.case import case_of, writes_of
 from simharness.blame.verdict import Arm, Proof
 from simharness.episode.episode import Placebo
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from simharness.blame.case import Case
     from simharness.episode.episode import Episode
+    from simharness.product.policy import Policy
 
 PLACEBOS = 16
 """Runs with delays and no repair that an ordering repair is held against."""
@@ -41,11 +42,9 @@ def prove(case: Case, found: list[Finding]) -> Proved:
     arms = [reward_arm(case)] if any(f.mechanism == "reward" for f in found) else []
     if not suspects or case.aborted or case.goal is None:
         return Proved(tuple(found), tuple(arms), Proof.OPEN if arms else Proof.NONE)
-    player = asked_again(case) if case.policy is not None else None
-    if player is None and case.reference is not None:
+    if case.policy is None and case.reference is not None:
         return by_takeover(case, found, suspects, arms)
-    if player is None:
-        player = verbatim(case)
+    player = asked_again(case, case.policy) if case.policy is not None else verbatim(case)
     arm, repaired = player(suspects)
     arms.append(arm)
     if not arm.flips:
@@ -59,15 +58,11 @@ def prove(case: Case, found: list[Finding]) -> Proved:
     return Proved(tuple(marked), tuple(arms), arm.proof)
 
 
-Player = "Callable[[frozenset[str]], tuple[Arm, Episode | None]]"
-
-
-def asked_again(case: Case) -> Callable[[frozenset[str]], tuple[Arm, Episode | None]]:
+def asked_again(case: Case, policy: Policy) -> Callable[[frozenset[str]], tuple[Arm, Episode | None]]:
     """Play with the same policy."""
 
     def play(names: frozenset[str]) -> tuple[Arm, Episode | None]:
-        assert case.policy is not None
-        return closed(case.plan, case.policy, names, case.goal_score)
+        return closed_loop(case.plan, policy, names, case.goal_score)
 
     return play
 
@@ -120,7 +115,7 @@ def held_against_placebos(case: Case, minimal: frozenset[str], repaired: Episode
     for table in tables:
         for number in range(PLACEBOS):
             placebo = Placebo(table, longest, number)
-            arm, _ = closed(case.plan, case.policy, frozenset(), case.goal_score, placebo)
+            arm, _ = closed_loop(case.plan, case.policy, frozenset(), case.goal_score, placebo)
             flips += arm.flips
     return flips <= FLIPS_ALLOWED
 
@@ -148,14 +143,16 @@ def by_takeover(
     A flip proves the world unsolvable from there (H610), not what cost this agent its reward: that is decided only when
     the agent came to the same end and made the writes that the reference makes in the world as it was.
     """
-    assert case.reference is not None
+    reference = case.reference
+    if reference is None:
+        return Proved(tuple(found), tuple(arms), Proof.NONE)
     tainted = min(f.step for f in found if f.mechanism in suspects)
 
     def play(names: frozenset[str]) -> Arm | None:
-        taken = taken_over(case.plan, case.inputs, tainted, names, case.reference)
+        taken = takeover(case.plan, case.inputs, tainted, names, reference)
         return taken[0] if taken is not None else None
 
-    taken = taken_over(case.plan, case.inputs, tainted, suspects, case.reference)
+    taken = takeover(case.plan, case.inputs, tainted, suspects, reference)
     if taken is None:
         return Proved(tuple(found), tuple(arms), Proof.NONE)
     arm, actual = taken
@@ -168,17 +165,25 @@ def by_takeover(
         return part is not None and part.flips
 
     minimal = smallest(suspects, flips)
+    if writes_of(case_of(actual).story) <= writes_of(case.story) and ending_of(actual) == case.ending:
+        found = [decided(f, arm, minimal, sure=True) for f in found]
+    if arm.score_before:
+        return Proved(tuple(found), tuple(arms), Proof.UNSOLVABLE)
     first = next(f for f in found if f.mechanism in minimal)
     unsolvable = replace(
         first,
         code="H610",
         explanation=f"from step {tainted} on the reference fails in this world and passes in the repaired one",
         mechanism="",
+        effect=Effect.NONE,
         confidence=Confidence.PROVED,
     )
-    if writes_of(case_of(actual).story) <= writes_of(case.story):
-        found = [decided(f, arm, minimal, sure=True) for f in found]
     return Proved((*found, unsolvable), tuple(arms), Proof.UNSOLVABLE)
+
+
+def ending_of(episode: Episode) -> tuple[str, str]:
+    """Give how an episode ended: by whom or what, and with which outcome."""
+    return case_of(episode).ending
 
 
 def reward_arm(case: Case) -> Arm:

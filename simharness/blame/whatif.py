@@ -53,7 +53,7 @@ def whatif(record: EpisodeRecord, mechanisms: Sequence[str]) -> WhatIf:
     arms: list[Arm] = []
     policy = scripted(name, scenario)
     if policy is not None:
-        arms.append(closed_loop(plan, policy, repair, before))
+        arms.append(closed_loop(plan, policy, repair, before)[0])
     arm = open_loop(plan, inputs, repair, before)
     if arm is not None:
         arms.append(arm)

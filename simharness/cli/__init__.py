@@ -20,14 +20,33 @@ COMMANDS = {
     "run": ("simharness.cli.run", "run episodes and write a run directory"),
     "replay": ("simharness.cli.replay", "replay recordings, bit for bit"),
     "show": ("simharness.cli.show", "what the agent saw, against what was true"),
+    "audit": ("simharness.cli.audit", "findings, whose fault, the proof, and the gate of a run"),
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
     "soak": ("simharness.cli.soak", "load test: many pings while many users act"),
 }
 """Command to its module and its line in the overview."""
 
 
+class Unread(Exception):  # noqa: N818  (ends the command, no failure)
+    """The reader of our output has gone; click would make an exit with 1 of it, and of other things too."""
+
+
 class Commands(click.Group):
     """Imports a command's module only when that command is called."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the words, which may print help. Raises Unread."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError as error:
+            raise Unread from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises Unread."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise Unread from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of the table."""
@@ -88,12 +107,12 @@ def call(argv: list[str] | None = None) -> int:
     """Run a command and give its exit code; whatever goes wrong is told in words."""
     try:
         return outcome(argv)
-    except BrokenPipeError:
-        return 141  # the reader of our output has gone, as `| head` does
+    except (Unread, BrokenPipeError):
+        return 141  # what a shell sees of a command in `| head` that a signal ends
 
 
 def outcome(argv: list[str] | None) -> int:
-    """Run a command and tell its failure, if it fails. Raises BrokenPipeError."""
+    """Run a command and tell its failure, if it fails. Raises Unread, or BrokenPipeError when nobody reads that."""
     # NO_COLOR is honoured as no-color.org asks; a dumb terminal shows escapes as text.
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     color = False if plain else None
@@ -107,7 +126,7 @@ def outcome(argv: list[str] | None) -> int:
         return error.exit_code
     except SimharnessError as error:
         return tell(error, color)
-    except BrokenPipeError:
+    except Unread:
         raise
     except OSError as error:
         from simharness.recording.format import from_os_error
@@ -115,8 +134,6 @@ def outcome(argv: list[str] | None) -> int:
         place = error.filename if isinstance(error.filename, str) else "standard output"
         return tell(from_os_error("write" if error.filename is None else "use", place, error), color)
     except (Exception, SystemExit) as error:
-        if isinstance(error.__context__, BrokenPipeError):  # click makes an exit of it
-            raise error.__context__ from None
         again = shlex.join(["simharness", *(sys.argv[1:] if argv is None else argv)])
         return tell(HarnessError(f"{type(error).__name__}: {error} ({place_of(error)})", f"again: {again}"), color)
     return code if isinstance(code, int) else 0

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from simharness.blame.attribution import judge_record
 from simharness.blame.case import case_of_record
 from simharness.blame.chain import chain_of, tell_chain
 from simharness.blame.curve import critical_step, no_return
+from simharness.blame.quarantine import read_reviews, reason_for, settled
 from simharness.blame.statistics import Gate
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import ProgressLine, emit_json, reward_text, table
 from simharness.findings.taxonomy import code
-from simharness.rollout.audit import LIMIT, Item, Report, audit
+from simharness.rollout.audit import LIMIT, Item, Report, audit, key_of
+
+if TYPE_CHECKING:
+    from simharness.recording.reader import EpisodeRecord
 
 EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 
@@ -78,7 +84,7 @@ def look(report: Report, item: Item) -> None:
 def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
     """Tell one episode in full."""
     record = one_episode(path, episode)
-    report = audit_one(path, record.path or str(path), episode)
+    report = item_of(path, record)
     case = case_of_record(record)
     verdict = report.verdict
     points = no_return(case) if curve else []
@@ -123,13 +129,10 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
     return 0
 
 
-def audit_one(path: Path, file: str, episode: str | None) -> Item:
-    """Audit the one episode that is meant."""
-    report = audit(Path(file))
-    if episode is None:
-        return report.items[0]
-    for item in report.items:
-        scenario, seed, _ = item.key.rsplit(":", 2)
-        if episode in (f"{scenario}:{seed}", seed):
-            return item
-    return audit(path).items[0]
+def item_of(path: Path, record: EpisodeRecord) -> Item:
+    """Judge the one episode that is meant, with the reviews of its run."""
+    reviews = read_reviews(path) if path.is_dir() else {}
+    verdict = judge_record(record)
+    key = key_of(record)
+    quarantined, reason = settled(key, reason_for(verdict), reviews)
+    return Item(key, Path(record.path), verdict, quarantined, reason)

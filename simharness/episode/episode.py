@@ -161,6 +161,7 @@ class Episode:
         at_reset = scenario.goal(self.product, self.instance, Ending(outcome="done"))
         if at_reset and score(at_reset):
             self._write_grade(at_reset, "reset")
+            world.alarms += 1
         self.steps_max = plan.steps_max or scenario.steps_max
         self.ticks_max = plan.ticks_max or scenario.ticks_max
         self._settings = settings
@@ -407,6 +408,7 @@ class Episode:
         target: Event | None = process.target
         if not (spec.local and target is not None and target.triggered):  # what only lets time pass hinders no grading
             self._pending.append((process, op.begin))
+        world.alarms += 1
         mode: str = "budget" if spec.local else self._settings.values["api.on_timeout"]
         tool = world.intern(spec.name)
         world.emit((journal.TIMEOUT, world.ticks, op.owner_number, op.n, tool, world.intern(mode)))
@@ -444,6 +446,7 @@ class Episode:
         self._check_schemas()
         for text in self.product.invariants():
             world.emit((journal.INVARIANT, world.ticks, world.intern(text)))
+            world.alarms += 1
         final = ending if ending is not None else Ending()
         self.criteria = self.scenario.goal(self.product, self.instance, final)
         self._write_grade(self.criteria, "")
@@ -453,6 +456,7 @@ class Episode:
         again = self.scenario.goal(self.product, self.instance, final)
         if again != self.criteria:
             self._write_grade(again, "regrade")
+            world.alarms += 1
         mode: str = self._settings.values["reward.mode"]
         if mode == "goal":
             return score(self.criteria)
@@ -469,6 +473,7 @@ class Episode:
         """Note the digest of the tools' schemas when it isn't the one noted last."""
         digest = schemas_digest(self.product.tools)
         if digest != self._schemas:
+            self.world.alarms += self._schemas != ""
             self._schemas = digest
             self.world.emit((journal.SCHEMA, self.world.ticks, self.world.intern(digest)))
 

@@ -130,6 +130,8 @@ class World(simpy.Environment):
         """Mechanisms that tell the truth in this run, by name (`cache:deals.detail`)."""
         self.alive: dict[str, Process] = {}
         """Processes that haven't ended, by name, in the order of their start."""
+        self.alarms = 0
+        """Times that a part did what a sound one doesn't; a verdict looks closer when there are any."""
         self.reactions = 0
         """Effects of actions that are still under way (a settling episode waits for them)."""
         self.numbers = Numbers(self)

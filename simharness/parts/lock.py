@@ -78,6 +78,7 @@ class Locks:
         world.after(patience, give_up)
         granted = yield wait
         if not granted:
+            world.alarms += 1
             world.emit((journal.LOCKTIMEOUT, world.ticks, op.owner_number, op.n, number))
             raise Refused("locked", f"{lock.name} is being changed by somebody else")
 

@@ -114,6 +114,9 @@ class Transaction:
             if basis is not None:
                 names = table.row_type.names
                 unmeant = [column for column in delta[::2] if names[column] not in basis.named]
+                now_at = old.version if old is not None else 0
+                if unmeant or basis.read != now_at or (basis.given and basis.given != now_at):
+                    world.alarms += 1
             world.emit(
                 (
                     journal.COMMIT,

@@ -148,6 +148,8 @@ class DetailView(View[R]):
             served = row.version if row is not None else table.version_at(key, order)
             age = 0
             true = served
+            if row is not None and row is not table.row_at(key, order):
+                world.alarms += 1  # not the row that was committed then
             if served < table.version_at(key, op.begin_order):
                 true = table.version(key)
                 successor = table.successor(key, served)

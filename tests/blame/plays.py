@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+from simharness.blame.ablation import replayed
 from simharness.env import Env, finish, make_plan, new_episode
 from simharness.episode.episode import Episode
 from simharness.episode.play import drive, task_of
 from simharness.episode.policies import scripted
+from simharness.errors import UsageError
 from simharness.models.crm.scenarios import Negotiation
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 
@@ -116,3 +118,28 @@ def quitter(task: Task) -> Play:
     yield Call("get_deal", {"deal_id": deal})
     yield Call("wait", {"seconds": 120})
     yield Call("get_deal", {"deal_id": deal})
+
+
+def misfit() -> Env:
+    """An unfinished episode whose calls, up to a stale read, no longer fit the world where that read is repaired.
+
+    One worker serves a crowd: in the repaired world others wait longer, and so does the agent, who sends again at once.
+    """
+    config = {
+        **CLEARED,
+        "instance.legal_after": 20,
+        "api.workers": 1,
+        "db.latency": ["30ms", "60ms"],
+    }
+    for seed in range(20):
+        env = Env(plan(seed, 20, LOST, config), on_harness="mark")
+        env.step(Call("wait", {"seconds": 60}))
+        for contact in range(1, 41):
+            env.step(Call("get_contact", {"contact_id": contact}), think=0)
+        env.step(Call("get_deal", {"deal_id": env.episode.instance["deal"]}))
+        try:
+            replayed(env.plan, env.episode.inputs[:-1], frozenset({DETAIL}))
+        except UsageError:
+            if env.episode.breaches:
+                return env
+    raise AssertionError("all of them fit")

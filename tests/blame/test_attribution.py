@@ -25,6 +25,7 @@ from tests.blame.plays import (
     blunt,
     contrary,
     judged,
+    misfit,
     plan,
     played,
     policy_named,
@@ -340,15 +341,7 @@ def test_who_won_where_the_reference_fails_was_not_hindered() -> None:
 
 
 def test_calls_that_no_longer_fit_the_repaired_world_prove_nothing() -> None:
-    # One worker for a crowd: in the repaired world others wait longer, and so does the agent, who
-    # sends again at once.
-    crowd = plan(1, 60, LOST, {**CLEARED, "api.workers": 1})
-    env = Env(crowd, on_harness="mark")
-    deal = {"deal_id": env.episode.instance["deal"]}
-    env.step(Call("wait", {"seconds": 240}))
-    for contact in range(1, 41):
-        env.step(Call("get_contact", {"contact_id": contact}), think=0)
-    env.step(Call("get_deal", deal))
+    env = misfit()
     verdict = env.step(Call("finish", {"message": "", "outcome": "handed_over"})).info["verdict"]
     assert "H112" in verdict["codes"]
     assert verdict["arms"] == []

@@ -22,6 +22,7 @@ from tests.blame.plays import (
     LOST,
     NO_FENCE,
     blunt,
+    misfit,
     plan,
     played,
     policy_named,
@@ -130,13 +131,8 @@ def test_what_was_paid_and_what_is_true_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_calls_that_no_longer_fit_have_no_arm(tmp_path: Path) -> None:
-    env = Env(plan(1, 60, LOST, {**CLEARED, "api.workers": 1}), on_harness="mark")
-    env.step(Call("wait", {"seconds": 240}))
-    for contact in range(1, 41):
-        env.step(Call("get_contact", {"contact_id": contact}), think=0)
-    env.step(Call("get_deal", {"deal_id": env.episode.instance["deal"]}))
+    env = misfit()
     env.step(None)
-    assert env.episode.breaches
     assert whatif(kept(tmp_path, env.episode), [DETAIL]).arms == ()
 
 

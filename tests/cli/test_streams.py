@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from simharness.cli.output import ProgressLine
 from tests.cli.conftest import SHOP, Cli, Recorded, Spawn, command
 
 CRM = "crm/negotiation"
@@ -145,15 +147,38 @@ def test_a_narrow_terminal_is_enough(tmp_path: Path, recorded: Recorded) -> None
         assert "Traceback" not in seen
 
 
-def test_progress_is_a_line_on_a_terminal_that_is_cleared(tmp_path: Path) -> None:
-    argv = ("soak", "--pings", "4000", "--users", "200")
-    code, seen = on_a_terminal(tmp_path, {"TERM": "xterm"}, *argv)
-    assert code == 0
-    assert "\r\x1b[K" in seen
-    assert " pings, " in seen.split("\r\x1b[K")[1]
-    code, seen = on_a_terminal(tmp_path, {"TERM": "dumb"}, *argv)
-    assert code == 0
-    assert "\x1b" not in seen
+class Terminal(io.StringIO):
+    """A stderr that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "term", "shown"),
+    [
+        (Terminal(), "xterm", "\r\x1b[K10/90 pings, 5/s, 16 s left, fine\r\x1b[K"),
+        (Terminal(), "dumb", "10/90 pings, 1/s, 96 s left, fine\n"),
+        (io.StringIO(), "xterm", "10/90 pings, 1/s, 96 s left, fine\n"),
+        (None, "xterm", ""),
+    ],
+)
+def test_progress_is_one_line_on_a_terminal_and_one_in_ten_seconds_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None, term: str, shown: str
+) -> None:
+    clock = 0
+    monkeypatch.setattr("simharness.cli.output.time.perf_counter_ns", lambda: clock)
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", term)
+    progress = ProgressLine("pings")
+    live = shown.startswith("\r")
+    for clock in (500_000_000, 999_000_000, 2_000_000_000 if live else 12_000_000_000):
+        progress.update(10, 90, ", fine")
+    clock += 100_000_000
+    progress.update(11, 90, ", fine")
+    progress.close()
+    progress.close()
+    assert (stream.getvalue() if stream is not None else "") == shown
 
 
 def test_progress_does_not_reach_standard_output(spawn: Spawn) -> None:

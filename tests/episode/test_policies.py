@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simharness.env import finish, make, make_plan, new_episode, run
-from simharness.episode.episode import Episode
 from simharness.episode.messages import chat_messages
 from simharness.episode.play import arguments_text, task_of
 from simharness.episode.policies import PolicySource, Sampler, policy_names
@@ -34,6 +33,7 @@ from simharness.units import MINUTE
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from simharness.episode.episode import Episode
     from simharness.product.policy import Action, Observation, Task
 
 SEEDS = range(int(os.environ.get("SIMHARNESS_SEEDS", "12")))
@@ -172,7 +172,9 @@ def fits(value: object, schema: Mapping[str, Any]) -> bool:
 
 
 @settings(max_examples=4 * len(SEEDS), deadline=None)
-@given(schema=schemas, step=st.integers(0, 1000), brief=st.dictionaries(st.text(), st.integers()))
+@given(
+    schema=schemas, step=st.integers(0, 1000), brief=st.dictionaries(st.text(), st.integers(0, 99))
+)
 def test_random_values_fit_their_schema(
     schema: dict[str, Any], step: int, brief: dict[str, int]
 ) -> None:

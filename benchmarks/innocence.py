@@ -1,0 +1,297 @@
+"""Does an ablation see only what it should? Repair mechanisms that did nothing wrong and count what changes.
+
+Failed episodes of models are sent again, call by call at the recorded instants, with one cache telling the truth that had
+served nobody a wrong value. Nothing may change: no outcome and no journal row. They are taken from a sound world, and from
+one in which another cache is guilty.
+
+The first control repairs the guilty cache, which has to change rows. The second does what ablation must not do: it takes the cache away (its TTL is 0) in a world that draws by position, from
+one shared sequence, and asks the policy again: it has to see changed rows and flipped outcomes. Where they don't, the zeros
+of the others mean nothing. Between the two stand the same policy asked again under a repair by value, and a cache
+taken away where draws have addresses.
+
+One JSON line a case: `python benchmarks/innocence.py --episodes 2000 --json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from simharness.blame.ablation import replayed
+from simharness.env import make_plan
+from simharness.episode.episode import Episode
+from simharness.episode.play import drive
+from simharness.episode.policies import scripted
+from simharness.errors import UsageError
+from simharness.kernel import world as kernel_world
+from simharness.kernel.draws import Draws
+from simharness.kernel.journal import Decoder
+from simharness.product.policy import Action, Call, Observation, Policy, Task
+from simharness.product.registry import load_scenario
+from simharness.recording.rows import rows_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from simharness.episode.plan import Plan
+
+SCENARIO = "crm/negotiation"
+MODELS = ("random", "null", "spam", "nurture")
+FAULT = "crm.invalidation-lost"
+GUILTY = "deals.detail"
+
+
+# --- drawing by position -------------------------------------------------------------------------
+
+
+class Tape(list[int]):
+    """A block of words that takes each from the shared sequence when it is looked at, whatever its place."""
+
+    def __init__(self, draws: Positional) -> None:
+        super().__init__()
+        self._draws = draws
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._draws.following()
+
+
+class Positional(Draws):
+    """Draws that ignore who asks for what: the next word is the next word."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.position = 0
+
+    def block(self, owner: str, n: int) -> list[int]:
+        return Tape(self)
+
+    def word(self, owner: str, n: int, purpose: str, k: int = 0, attempt: int = 0) -> int:
+        return self.following()
+
+    def following(self) -> int:
+        self.position += 1
+        return super().word("position", self.position, "position")
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+
+def named(name: str) -> Policy:
+    """Give a scripted policy of the scenario."""
+    policy = scripted(name, load_scenario(SCENARIO)[1])
+    if policy is None:
+        raise UsageError(f"no policy {name!r}")
+    return policy
+
+
+def touchy(task: Task) -> Generator[Action, Observation, None]:
+    """Play as the reference does and give up at the first refusal, so that others' timing decides the outcome."""
+    play = named("expert")(task)
+    action = next(play)
+    while True:
+        told = yield action
+        if told.error:
+            yield Call("finish", {"message": "that was refused", "outcome": "handed_over"})
+            return
+        try:
+            action = play.send(told)
+        except StopIteration:
+            return
+
+
+def played(plan: Plan, policy: Policy, repair: frozenset[str] = frozenset()) -> Episode:
+    """Play one episode to its end."""
+    episode = Episode(plan, repair=repair)
+    drive(episode, policy)
+    return episode
+
+
+# --- counting ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one arm changed."""
+
+    episodes: int = 0
+    flips: int = 0
+    """Outcomes that changed between pass and fail."""
+    changed: int = 0
+    """Episodes with a journal row that differs."""
+    rows: int = 0
+    """Rows that differ, summed up."""
+    misfits: int = 0
+    """Episodes whose calls could not be sent again."""
+    hits: int = 0
+    """Answers that the ablated caches gave in the actual worlds."""
+    caches: Counter[str] = field(default_factory=Counter[str])
+    """Ablated caches, and how often each."""
+    policies: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, actual: Episode, again: Episode | None) -> None:
+        """Count one episode and its re-run; None where the calls didn't fit."""
+        self.episodes += 1
+        if again is None:
+            self.misfits += 1
+            return
+        self.flips += again.passed != actual.passed
+        one, other = actual.world.rows, again.world.rows
+        if rows_digest(one) != rows_digest(other):
+            self.changed += 1
+            self.rows += sum(a != b for a, b in zip(one, other, strict=False)) + abs(len(one) - len(other))
+
+    def record(self) -> dict[str, Any]:
+        """Give the counts as JSON holds them."""
+        return {
+            "episodes": self.episodes,
+            "flips": self.flips,
+            "episodes_changed": self.changed,
+            "rows_changed": self.rows,
+            "misfits": self.misfits,
+            "hits": self.hits,
+            "caches": dict(sorted(self.caches.items())),
+            "policies": dict(sorted(self.policies.items())),
+        }
+
+
+@dataclass(slots=True)
+class Served:
+    """What one cache served in one episode, to anybody."""
+
+    hits: int = 0
+    wrong: int = 0
+    """Stale answers of its view."""
+
+
+def served(episode: Episode) -> dict[str, Served]:
+    """Read from the rows what each view with a cache served."""
+    out = {name: Served() for name in episode.product.caches()}
+    for row in Decoder().decode_all(episode.world.rows):
+        if row.kind in ("READ", "LIST"):
+            v = row.values
+            view = out[v["view"]]
+            view.hits += v["source"] == "cache"
+            view.wrong += bool(v["wrong"]) if row.kind == "LIST" else v["served"] != v["true"]
+    return out
+
+
+def innocent(views: dict[str, Served], turn: int) -> str | None:
+    """Choose, in turns, a cache that gave answers and never a wrong one; None where there is none."""
+    names = sorted(name for name, view in views.items() if view.hits and not view.wrong)
+    return names[turn % len(names)] if names else None
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def failed(load: str, faults: tuple[str, ...]) -> Iterator[tuple[str, Episode]]:
+    """Play models, seed by seed, and give the episodes that they fail."""
+    for seed in count():
+        for policy in MODELS:
+            episode = played(make_plan(SCENARIO, seed, load, faults), named(policy))
+            if not episode.passed:
+                yield policy, episode
+
+
+def by_value(
+    episodes: int, load: str, faults: tuple[str, ...] = (), *, guilty: bool = False
+) -> Tally:
+    """Send the calls of failed episodes again with an innocent cache repaired, or the guilty one.
+
+    Under a fault only episodes count in which that one is guilty.
+    """
+    tally = Tally()
+    for policy, actual in failed(load, faults):
+        if tally.episodes == episodes:
+            break
+        views = served(actual)
+        cache = GUILTY if guilty else innocent(views, tally.episodes)
+        if cache is None or (faults and not views[GUILTY].wrong):
+            continue
+        tally.caches[cache] += 1
+        tally.policies[policy] += 1
+        tally.hits += views[cache].hits
+        try:
+            again = replayed(actual.plan, actual.inputs, frozenset({f"cache:{cache}"}))
+        except UsageError:
+            again = None
+        tally.add(actual, again)
+    return tally
+
+
+def asked_again(episodes: int, load: str, *, remove: bool, position: bool) -> Tally:
+    """Ask a policy again with an innocent cache taken away, or repaired by value; draw by position or by address."""
+    tally = Tally()
+    draws = Positional if position else Draws
+    with patch.object(kernel_world, "Draws", draws):
+        for seed in range(episodes):
+            plan = make_plan(SCENARIO, seed, load)
+            actual = played(plan, touchy)
+            views = served(actual)
+            cache = innocent(views, seed)
+            if cache is None:
+                continue
+            tally.caches[cache] += 1
+            tally.policies["touchy"] += 1
+            tally.hits += views[cache].hits
+            if remove:
+                again = played(replace(plan, config={f"{cache}.cache.ttl": "0s"}), touchy)
+            else:
+                again = played(plan, touchy, frozenset({f"cache:{cache}"}))
+            tally.add(actual, again)
+    return tally
+
+
+def cases(episodes: int, load: str) -> Iterator[tuple[str, Tally]]:
+    """Run all cases."""
+    yield "repaired, sound world", by_value(episodes, load)
+    yield f"repaired, {FAULT}", by_value(episodes, load, (FAULT,))
+    yield f"control: the guilty one repaired, {FAULT}", by_value(
+        episodes, load, (FAULT,), guilty=True
+    )
+    yield "repaired, asked again", asked_again(episodes, load, remove=False, position=False)
+    yield "removed, asked again", asked_again(episodes, load, remove=True, position=False)
+    yield "control: removed, asked again, drawn by position", asked_again(
+        episodes, load, remove=True, position=True
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run all cases and print their counts; 1 when an innocent repair changed anything or the control saw nothing."""
+    parser = argparse.ArgumentParser(description="repair mechanisms that did nothing wrong, count what changes")
+    parser.add_argument("--episodes", type=int, default=200, help="episodes of each case")
+    parser.add_argument("--load", default="8", help="load of the worlds")
+    parser.add_argument("--json", action="store_true", help="print a JSON line a case")
+    options = parser.parse_args(argv)
+    sound = True
+    start = time.perf_counter_ns()
+    for name, tally in cases(options.episodes, options.load):
+        seconds = (time.perf_counter_ns() - start) / 1e9
+        record = {"case": name, "load": options.load, **tally.record(), "seconds": round(seconds, 1)}
+        if options.json:
+            print(json.dumps(record), flush=True)
+        else:
+            print(
+                f"{name}: {tally.flips} flips and {tally.changed} episodes with changed rows "
+                f"in {tally.episodes} ({seconds:.0f} s)",
+                flush=True,
+            )
+        if name.startswith("repaired"):
+            sound = sound and not (tally.flips or tally.changed or tally.misfits)
+        elif name.startswith("control"):
+            # Fixed calls can't flip; a policy that is asked again can.
+            sound = sound and bool(tally.changed and (tally.flips or "asked" not in name))
+        start = time.perf_counter_ns()
+    return 0 if sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from simharness.errors import UsageError
+from simharness.rollout.request import EPISODES_MAX, Request, parse_config, parse_seeds
+
+CRM = "crm/negotiation"
+
+
+@pytest.mark.parametrize(
+    ("text", "episodes", "seeds"),
+    [
+        ("0", None, range(1)),
+        ("7", None, range(7, 8)),
+        ("7", 3, range(7, 10)),
+        ("7:10", None, range(7, 10)),
+        ("7:10", 3, range(7, 10)),
+        ("007:010", None, range(7, 10)),
+        (f"0:{EPISODES_MAX}", None, range(EPISODES_MAX)),
+        (f"{2**64 - 1}:{2**64}", None, range(2**64 - 1, 2**64)),
+    ],
+)
+def test_a_seed_range_is_read(text: str, episodes: int | None, seeds: range) -> None:
+    assert parse_seeds(text, episodes) == seeds
+
+
+@pytest.mark.parametrize(
+    ("text", "episodes"),
+    [
+        ("5:3", None),
+        ("5:5", None),
+        ("-1", None),
+        ("a:b", None),
+        ("1:2:3", None),
+        ("1 :2", None),
+        ("+1", None),
+        ("1_0", None),
+        ("1\n", None),
+        ("\u0661", None),
+        ("7:10", 4),
+        (f"0:{EPISODES_MAX + 1}", None),
+        ("0", EPISODES_MAX + 1),
+        (str(2**64), None),
+    ],
+)
+def test_a_seed_range_that_makes_no_sense_is_refused(text: str, episodes: int | None) -> None:
+    with pytest.raises(UsageError, match="^seed range ") as caught:
+        parse_seeds(text, episodes)
+    assert caught.value.hint
+
+
+def test_settings_are_json_where_they_can_be() -> None:
+    texts = ["a=3", "b=true", "c=x", 'd=["1s","2s"]', "e=", "f=1=2", 'g="3"', "h=1.5", "i=null"]
+    config = parse_config(texts)
+    # Neither fractions nor null can be recorded, so their text is kept and the knob may refuse it.
+    assert config == {
+        **{"a": 3, "b": True, "c": "x", "d": ["1s", "2s"], "e": "", "f": "1=2", "g": "3"},
+        **{"h": "1.5", "i": "null"},
+    }
+
+
+@pytest.mark.parametrize("text", ["a", "", "=", "=3"])
+def test_a_setting_without_key_and_value_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^setting .* is not readable; give KEY=VALUE"):
+        parse_config([text])
+
+
+def test_the_last_of_two_settings_of_a_key_counts() -> None:
+    assert parse_config(["a=1", "a=2"]) == {"a": 2}
+
+
+def test_plans_come_scenario_by_scenario_and_seed_by_seed() -> None:
+    request = Request(scenarios=("a/x", "b/y"), seeds=range(2, 4), load="2.5")
+    assert len(request) == 4
+    plans = list(request.plans())
+    assert [(p.scenario, p.seed) for p in plans] == [("a/x", 2), ("a/x", 3), ("b/y", 2), ("b/y", 3)]
+    assert {p.load for p in plans} == {2500}
+
+
+def test_the_command_of_an_episode_asks_for_the_same_plan() -> None:
+    request = Request(
+        scenarios=(CRM,),
+        seeds=range(5, 9),
+        policy="null",
+        faults=("crm.no-fence@from=60s,until=10min",),
+        load="0.5",
+        profile="bare",
+        config={"instance.deal": 3, "deals.detail.cache.ttl": "5min", "db.latency": ["1s", "2s"]},
+    )
+    words = shlex.split(request.command(CRM, 6))
+    assert words[:3] == ["simharness", "run", CRM]
+    options = dict[str, list[str]]()
+    for name, value in zip(words[3::2], words[4::2], strict=True):
+        options.setdefault(name, []).append(value)
+    again = Request(
+        scenarios=(CRM,),
+        seeds=parse_seeds(options["--seed"][0], None),
+        policy=options["--policy"][0],
+        faults=tuple(options["--fault"]),
+        load=options["--load"][0],
+        profile=options["--profile"][0],
+        config=parse_config(options["--set"]),
+    )
+    assert list(again.plans()) == [request.plan(CRM, 6)]
+    assert again.policy == request.policy
+
+
+def test_a_request_is_recorded_as_json() -> None:
+    request = Request(scenarios=(CRM,), seeds=range(5, 9), load="02.50", config={"a": 1})
+    assert json.loads(json.dumps(request.record())) == {
+        "scenarios": [CRM],
+        "seeds": [5, 9],
+        "policy": "expert",
+        "faults": [],
+        "load": "2.5",
+        "profile": "",
+        "config": {"a": 1},
+    }
