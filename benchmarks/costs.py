@@ -1,9 +1,12 @@
-"""What a recorded call costs, as ratios measured side by side in one run. Prints one JSON line a case.
+"""What a recorded call costs, as ratios measured side by side in one run.
+
+Prints one JSON line a case.
 
     python benchmarks/costs.py [--rounds 9] [--calls 400] [--episodes 60] [--load 1]
 
-Rounds of the things compared alternate, and medians are taken of the ratio within each round: on a noisy machine the two
-sides of a ratio then suffer alike. The idiomatic-SimPy twin (simpy_twin.py) records nothing and proves nothing.
+Rounds of the things compared alternate, and medians are taken of the ratio within each round: on a
+noisy machine the two sides of a ratio then suffer alike. The idiomatic-SimPy twin (simpy_twin.py)
+records nothing and proves nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +17,7 @@ import platform
 import random
 import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import simpy_twin
 
@@ -31,12 +33,18 @@ from simharness.recording.recorder import Recorder
 from simharness.recording.writer import FrameLog
 from simharness.values import fast_packer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SCENARIO = "crm/negotiation"
 THINK = 5_000_000
 
 
 class Silent(Recorder):
-    """Takes what a recorder takes and writes none of it; the journal's rows are appended all the same."""
+    """Takes what a recorder takes and writes none of it.
+
+    The journal's rows are appended all the same.
+    """
 
     def input(self, *_: Any) -> None:
         """Drop an input."""
@@ -51,7 +59,9 @@ class Silent(Recorder):
 def mixed(seed: int, load: str, calls: int, *, recorded: bool = True) -> Episode:
     """Send the twin's mix of calls, one every five simulated seconds."""
     plan = make_plan(SCENARIO, seed, load)
-    long = type(plan)(scenario=SCENARIO, seed=seed, load=plan.load, steps_max=calls + 1, ticks_max=10**14)
+    long = type(plan)(
+        scenario=SCENARIO, seed=seed, load=plan.load, steps_max=calls + 1, ticks_max=10**14
+    )
     episode = Episode(long)
     if not recorded:
         episode.recorder = Silent(episode.world, FrameLog())
@@ -67,7 +77,10 @@ def mixed(seed: int, load: str, calls: int, *, recorded: bool = True) -> Episode
         elif kind == 2:
             tool, text = "list_deals", '{"stage":"proposal"}'
         else:
-            tool, text = "update_deal", f'{{"deal_id":{deal},"fields":{{"next_step":"call"}},"if_version":1}}'
+            tool, text = (
+                "update_deal",
+                f'{{"deal_id":{deal},"fields":{{"next_step":"call"}},"if_version":1}}',
+            )
         episode.call((RawCall(id="", tool=tool, arguments=text),), world.ticks + THINK)
     return episode
 
@@ -98,8 +111,12 @@ def calls_case(rounds: int, calls: int, load: str) -> dict[str, Any]:
         "us_recorded": round(statistics.median(on), 1),
         "us_unrecorded": round(statistics.median(off), 1),
         "us_twin": round(statistics.median(twin), 1),
-        "recording_on_off": round(statistics.median(a / b for a, b in zip(on, off, strict=True)), 3),
-        "recorded_against_twin": round(statistics.median(a / b for a, b in zip(on, twin, strict=True)), 2),
+        "recording_on_off": round(
+            statistics.median(a / b for a, b in zip(on, off, strict=True)), 3
+        ),
+        "recorded_against_twin": round(
+            statistics.median(a / b for a, b in zip(on, twin, strict=True)), 2
+        ),
         "events_a_call": round(episode.world.scheduled / calls, 1),
         "rows_a_call": round(len(rows) / calls, 1),
         "bytes_a_row": round(row_bytes, 1),
@@ -135,7 +152,10 @@ def episodes_case(rounds: int, episodes: int, load: str) -> dict[str, Any]:
         bare.append(microseconds(unrecorded, episodes))
         again.append(microseconds(lambda records=records: [replay(x) for x in records], episodes))
         twin.append(
-            microseconds(lambda seeds=seeds: [simpy_twin.run_episode(s, float(load)) for s in seeds], episodes)
+            microseconds(
+                lambda seeds=seeds: [simpy_twin.run_episode(s, float(load)) for s in seeds],
+                episodes,
+            )
         )
         done: list[Episode] = []
         for seed in seeds:
@@ -151,9 +171,13 @@ def episodes_case(rounds: int, episodes: int, load: str) -> dict[str, Any]:
         "steps": round(steps / rounds / episodes, 1),
         "us_unrecorded": round(statistics.median(bare)),
         "us_twin": round(statistics.median(twin)),
-        "replay_against_unrecorded": round(statistics.median(a / b for a, b in zip(again, bare, strict=True)), 2),
+        "replay_against_unrecorded": round(
+            statistics.median(a / b for a, b in zip(again, bare, strict=True)), 2
+        ),
         "against_twin": round(statistics.median(a / b for a, b in zip(ours, twin, strict=True)), 2),
-        "verdict_share_clean": round(statistics.median(a / b for a, b in zip(verdict, ours, strict=True)), 4),
+        "verdict_share_clean": round(
+            statistics.median(a / b for a, b in zip(verdict, ours, strict=True)), 4
+        ),
     }
 
 
@@ -173,16 +197,22 @@ def tainted_case(rounds: int, episodes: int) -> dict[str, Any]:
 
         alone = microseconds(play, episodes)
         proof = microseconds(
-            lambda played=played: [judge(e, e.scenario.policies["expert"]) for e in played], episodes
+            lambda played=played: [judge(e, e.scenario.policies["expert"]) for e in played],
+            episodes,
         )
         ratios.append((alone + proof) / alone)
-    return {"case": "tainted", "load": "4", "with_verdict_against_without": round(statistics.median(ratios), 2)}
+    return {
+        "case": "tainted",
+        "load": "4",
+        "with_verdict_against_without": round(statistics.median(ratios), 2),
+    }
 
 
 def reset_case(rounds: int) -> dict[str, Any]:
     """Cost of a reset, and of a branch against simulating the same steps."""
     resets = [
-        microseconds(lambda: [Episode(make_plan(SCENARIO, s)) for s in range(50)], 50) for _ in range(rounds)
+        microseconds(lambda: [Episode(make_plan(SCENARIO, s)) for s in range(50)], 50)
+        for _ in range(rounds)
     ]
     branches = []
     for r in range(rounds):
@@ -205,13 +235,19 @@ def reset_case(rounds: int) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run all cases."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--calls", type=int, default=400)
     parser.add_argument("--episodes", type=int, default=60)
     parser.add_argument("--load", default="1")
     args = parser.parse_args(argv)
-    print(json.dumps({"case": "machine", "python": platform.python_version(), "cpu": platform.machine()}))
+    print(
+        json.dumps(
+            {"case": "machine", "python": platform.python_version(), "cpu": platform.machine()}
+        )
+    )
     mixed(0, args.load, 20)  # templates and tables are built once a process
     print(json.dumps(calls_case(args.rounds, args.calls, args.load)), flush=True)
     print(json.dumps(episodes_case(args.rounds, args.episodes, args.load)), flush=True)

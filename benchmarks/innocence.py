@@ -1,13 +1,14 @@
-"""Does an ablation see only what it should? Repair mechanisms that did nothing wrong and count what changes.
+"""Does an ablation see only what it should? Repair the innocent and count what changes.
 
-Failed episodes of models are sent again, call by call at the recorded instants, with one cache telling the truth that had
-served nobody a wrong value. Nothing may change: no outcome and no journal row. They are taken from a sound world, and from
-one in which another cache is guilty.
+Failed episodes of models are sent again, call by call at the recorded instants, with one cache
+telling the truth that had served nobody a wrong value. Nothing may change: no outcome and no
+journal row. They are taken from a sound world, and from one in which another cache is guilty.
 
-The first control repairs the guilty cache, which has to change rows. The second does what ablation must not do: it takes the cache away (its TTL is 0) in a world that draws by position, from
-one shared sequence, and asks the policy again: it has to see changed rows and flipped outcomes. Where they don't, the zeros
-of the others mean nothing. Between the two stand the same policy asked again under a repair by value, and a cache
-taken away where draws have addresses.
+The first control repairs the guilty cache, which has to change rows. The second does what ablation
+must not do: it takes the cache away (its TTL is 0) in a world that draws by position, from one
+shared sequence, and asks the policy again: it has to see changed rows and flipped outcomes. Where
+they don't, the zeros of the others mean nothing. Between the two stand the same policy asked again
+under a repair by value, and a cache taken away where draws have addresses.
 
 One JSON line a case: `python benchmarks/innocence.py --episodes 2000 --json`.
 """
@@ -19,9 +20,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -39,7 +38,7 @@ from simharness.product.registry import load_scenario
 from simharness.recording.rows import rows_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from simharness.episode.plan import Plan
 
@@ -53,7 +52,7 @@ GUILTY = "deals.detail"
 
 
 class Tape(list[int]):
-    """A block of words that takes each from the shared sequence when it is looked at, whatever its place."""
+    """A block that takes the next word of the shared sequence whichever of its own is asked for."""
 
     def __init__(self, draws: Positional) -> None:
         super().__init__()
@@ -93,7 +92,7 @@ def named(name: str) -> Policy:
 
 
 def touchy(task: Task) -> Generator[Action, Observation, None]:
-    """Play as the reference does and give up at the first refusal, so that others' timing decides the outcome."""
+    """Play as the reference does and give up at the first refusal: others' timing decides it."""
     play = named("expert")(task)
     action = next(play)
     while True:
@@ -146,7 +145,9 @@ class Tally:
         one, other = actual.world.rows, again.world.rows
         if rows_digest(one) != rows_digest(other):
             self.changed += 1
-            self.rows += sum(a != b for a, b in zip(one, other, strict=False)) + abs(len(one) - len(other))
+            self.rows += sum(a != b for a, b in zip(one, other, strict=False)) + abs(
+                len(one) - len(other)
+            )
 
     def record(self) -> dict[str, Any]:
         """Give the counts as JSON holds them."""
@@ -184,7 +185,7 @@ def served(episode: Episode) -> dict[str, Served]:
 
 
 def innocent(views: dict[str, Served], turn: int) -> str | None:
-    """Choose, in turns, a cache that gave answers and never a wrong one; None where there is none."""
+    """Choose, in turns, a cache that gave answers and never a wrong one; None if there is none."""
     names = sorted(name for name, view in views.items() if view.hits and not view.wrong)
     return names[turn % len(names)] if names else None
 
@@ -192,9 +193,9 @@ def innocent(views: dict[str, Served], turn: int) -> str | None:
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def failed(load: str, faults: tuple[str, ...]) -> Iterator[tuple[str, Episode]]:
+def failed(load: str, faults: tuple[str, ...], seeds: int) -> Iterator[tuple[str, Episode]]:
     """Play models, seed by seed, and give the episodes that they fail."""
-    for seed in count():
+    for seed in range(seeds):
         for policy in MODELS:
             episode = played(make_plan(SCENARIO, seed, load, faults), named(policy))
             if not episode.passed:
@@ -206,10 +207,11 @@ def by_value(
 ) -> Tally:
     """Send the calls of failed episodes again with an innocent cache repaired, or the guilty one.
 
-    Under a fault only episodes count in which that one is guilty.
+    Under a fault only episodes with a wrong answer of that one count; there may be fewer than asked.
     """
     tally = Tally()
-    for policy, actual in failed(load, faults):
+    # Few seeds more than that are needed, unless the load is too low for a wrong answer.
+    for policy, actual in failed(load, faults, 2 * episodes):
         if tally.episodes == episodes:
             break
         views = served(actual)
@@ -228,7 +230,7 @@ def by_value(
 
 
 def asked_again(episodes: int, load: str, *, remove: bool, position: bool) -> Tally:
-    """Ask a policy again with an innocent cache taken away, or repaired by value; draw by position or by address."""
+    """Ask a policy again with an innocent cache taken away, or else repaired by value."""
     tally = Tally()
     draws = Positional if position else Draws
     with patch.object(kernel_world, "Draws", draws):
@@ -254,19 +256,23 @@ def cases(episodes: int, load: str) -> Iterator[tuple[str, Tally]]:
     """Run all cases."""
     yield "repaired, sound world", by_value(episodes, load)
     yield f"repaired, {FAULT}", by_value(episodes, load, (FAULT,))
-    yield f"control: the guilty one repaired, {FAULT}", by_value(
-        episodes, load, (FAULT,), guilty=True
+    yield (
+        f"control: the guilty one repaired, {FAULT}",
+        by_value(episodes, load, (FAULT,), guilty=True),
     )
     yield "repaired, asked again", asked_again(episodes, load, remove=False, position=False)
     yield "removed, asked again", asked_again(episodes, load, remove=True, position=False)
-    yield "control: removed, asked again, drawn by position", asked_again(
-        episodes, load, remove=True, position=True
+    yield (
+        "control: removed, asked again, drawn by position",
+        asked_again(episodes, load, remove=True, position=True),
     )
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run all cases and print their counts; 1 when an innocent repair changed anything or the control saw nothing."""
-    parser = argparse.ArgumentParser(description="repair mechanisms that did nothing wrong, count what changes")
+    """Run all cases and print their counts; 1 if a repair changed anything or a control nothing."""
+    parser = argparse.ArgumentParser(
+        description="repair mechanisms that did nothing wrong, count what changes"
+    )
     parser.add_argument("--episodes", type=int, default=200, help="episodes of each case")
     parser.add_argument("--load", default="8", help="load of the worlds")
     parser.add_argument("--json", action="store_true", help="print a JSON line a case")
@@ -275,7 +281,12 @@ def main(argv: list[str] | None = None) -> int:
     start = time.perf_counter_ns()
     for name, tally in cases(options.episodes, options.load):
         seconds = (time.perf_counter_ns() - start) / 1e9
-        record = {"case": name, "load": options.load, **tally.record(), "seconds": round(seconds, 1)}
+        record = {
+            "case": name,
+            "load": options.load,
+            **tally.record(),
+            "seconds": round(seconds, 1),
+        }
         if options.json:
             print(json.dumps(record), flush=True)
         else:

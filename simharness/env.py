@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.attribution import judge
-from simharness.blame.verdict import Verdict
 from simharness.episode.episode import Episode, StepRecord
 from simharness.episode.info import info_payload
 from simharness.episode.plan import Plan
@@ -18,12 +17,13 @@ from simharness.episode.replay import replay as replay_record
 from simharness.errors import ContractBreach, HarnessError, UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.product.fault import parse_load
-from simharness.product.policy import Action, Observation, Policy
 from simharness.product.registry import load_scenario
 from simharness.recording.reader import EpisodeRecord, read_file
 from simharness.units import format_duration, humanize, parse_duration
 
 if TYPE_CHECKING:
+    from simharness.blame.verdict import Verdict
+    from simharness.product.policy import Action, Observation, Policy
     from pathlib import Path
 
     from simharness.recording.writer import Sink
@@ -55,7 +55,8 @@ class Step:
     truncated: bool
     """A budget ended."""
     info: dict[str, Any] = field(default_factory=dict[str, Any])
-    """At the end `valid` (may be trained on) and `verdict` (as a map); always `step` and `digest`."""
+    """At the end `valid` (may be trained on) and `verdict` (as a map); always `step` and
+    `digest`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,15 @@ class Outcome:
 class Env:
     """One environment: an episode at a time, replayable and branchable at every step.
 
-    `on_harness` says what happens when an observation breaks its contract: `raise` throws ContractBreach, `cut` ends the
-    episode with reward None, `mark` only flags it in the verdict.
+    `on_harness` says what happens when an observation breaks its contract: `raise` throws
+    ContractBreach, `cut` ends the episode with reward None, `mark` only flags it in the verdict.
     """
 
     def __init__(self, plan: Plan, *, on_harness: str = "raise") -> None:
         if on_harness not in ON_HARNESS:
-            raise UsageError(f"on_harness {on_harness!r} is not known", "use " + ", ".join(ON_HARNESS))
+            raise UsageError(
+                f"on_harness {on_harness!r} is not known", "use " + ", ".join(ON_HARNESS)
+            )
         self.plan = plan
         self.on_harness = on_harness
         self.episode = new_episode(plan, "caller")
@@ -83,7 +86,10 @@ class Env:
         self._fresh = True
 
     def reset(self, seed: int | None = None) -> Reset:
-        """Begin an episode, of `seed` or of the plan's own; the same seed gives the same episode every time."""
+        """Begin an episode, of `seed` or of the plan's own.
+
+        The same seed gives the same episode every time.
+        """
         if seed is not None and seed != self.plan.seed:
             self.plan = with_seed(self.plan, seed)
             self._fresh = False
@@ -108,9 +114,10 @@ class Env:
     ) -> Step:
         """Do one action: one call, several at once, plain text, or None to go away.
 
-        `think` is the simulated time before it is sent (default: a draw that is the same for every policy on this seed);
-        `latency` pins named waits, one map for all calls or one a call. Raises UsageError after the end, HarnessError when
-        the harness fails or, under `on_harness="raise"`, when it served what its contract forbids.
+        `think` is the simulated time before it is sent (default: a draw that is the same for every
+        policy on this seed); `latency` pins named waits, one map for all calls or one a call.
+        Raises UsageError after the end, HarnessError when the harness fails or, under
+        `on_harness="raise"`, when it served what its contract forbids.
         """
         self._fresh = False
         episode = self.episode
@@ -192,7 +199,9 @@ def make(
     on_harness: str = "raise",
 ) -> Env:
     """Make an environment. Raises UnknownName or UsageError for what can't be made."""
-    return Env(make_plan(scenario, seed, load, faults, profile, config, schedule), on_harness=on_harness)
+    return Env(
+        make_plan(scenario, seed, load, faults, profile, config, schedule), on_harness=on_harness
+    )
 
 
 def run(
@@ -226,7 +235,9 @@ def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
     return Outcome(episode, verdict)
 
 
-def new_episode(plan: Plan, policy: str, sink: Sink | None = None, *, keep_rows: bool = True) -> Episode:
+def new_episode(
+    plan: Plan, policy: str, sink: Sink | None = None, *, keep_rows: bool = True
+) -> Episode:
     """Begin an episode whose recording says what made it."""
     product, _ = load_scenario(plan.scenario)
     return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
@@ -266,7 +277,13 @@ def parse_schedule(text: str) -> dict[str, Any]:
     name, _, seed = text.partition(":")
     if text == "fifo":
         return {"policy": "fifo"}
-    if name == "random" and seed.isascii() and seed.isdigit() and len(seed) <= 20 and int(seed) < 2**64:
+    if (
+        name == "random"
+        and seed.isascii()
+        and seed.isdigit()
+        and len(seed) <= 20
+        and int(seed) < 2**64
+    ):
         return {"policy": "random", "seed": int(seed)}
     raise UsageError(f"scheduling policy {text!r} is not known", "give fifo, or random:SEED")
 
@@ -294,7 +311,10 @@ def pins_of(
 
 
 def replay(path: str | Path, *, until: int | None = None) -> Replay:
-    """Replay the one episode of a file, bit for bit. Raises Divergence where it goes another way."""
+    """Replay the one episode of a file, bit for bit.
+
+    Raises Divergence where it goes another way.
+    """
     return replay_record(only_episode(path), until=until)
 
 

@@ -1,4 +1,7 @@
-"""The company that all instances start from: the same people, accounts, contacts and deals for every seed."""
+"""The company that all instances start from.
+
+The same people, accounts, contacts and deals for every seed.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,98 @@ if TYPE_CHECKING:
 
 EPOCH = parse_instant("2026-03-02T09:00:00Z")
 
-FIRST = (
-    "Ada Ben Carla Deniz Elif Farid Greta Hugo Ines Jamal Kaya Lena Malik Nora Omar Petra Quinn Rosa Sami Tessa "
-    "Umar Vera Wanda Xenia Yusuf Zoe"
-).split()
-LAST = (
-    "Abel Brandt Costa Duarte Evans Fischer Gomez Huber Ivanov Jansen Keller Lopez Meyer Novak Okafor Pires Quist "
-    "Reyes Sato Tanaka Urban Vogel Weiss Young Zeman"
-).split()
-COMPANIES = (
-    "Alder Birch Cedar Dogwood Elm Fir Ginkgo Hazel Iris Juniper Katsura Linden Maple Nutmeg Oak Pine Quince Rowan "
-    "Spruce Teak Umbra Vine Willow Yew"
-).split()
+FIRST = [
+    "Ada",
+    "Ben",
+    "Carla",
+    "Deniz",
+    "Elif",
+    "Farid",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jamal",
+    "Kaya",
+    "Lena",
+    "Malik",
+    "Nora",
+    "Omar",
+    "Petra",
+    "Quinn",
+    "Rosa",
+    "Sami",
+    "Tessa",
+    "Umar",
+    "Vera",
+    "Wanda",
+    "Xenia",
+    "Yusuf",
+    "Zoe",
+]
+LAST = [
+    "Abel",
+    "Brandt",
+    "Costa",
+    "Duarte",
+    "Evans",
+    "Fischer",
+    "Gomez",
+    "Huber",
+    "Ivanov",
+    "Jansen",
+    "Keller",
+    "Lopez",
+    "Meyer",
+    "Novak",
+    "Okafor",
+    "Pires",
+    "Quist",
+    "Reyes",
+    "Sato",
+    "Tanaka",
+    "Urban",
+    "Vogel",
+    "Weiss",
+    "Young",
+    "Zeman",
+]
+COMPANIES = [
+    "Alder",
+    "Birch",
+    "Cedar",
+    "Dogwood",
+    "Elm",
+    "Fir",
+    "Ginkgo",
+    "Hazel",
+    "Iris",
+    "Juniper",
+    "Katsura",
+    "Linden",
+    "Maple",
+    "Nutmeg",
+    "Oak",
+    "Pine",
+    "Quince",
+    "Rowan",
+    "Spruce",
+    "Teak",
+    "Umbra",
+    "Vine",
+    "Willow",
+    "Yew",
+]
 INDUSTRIES = ("logistics", "retail", "energy", "health", "media", "finance")
-THINGS = ("licences", "renewal", "rollout", "support plan", "migration", "pilot", "training", "expansion")
+THINGS = (
+    "licences",
+    "renewal",
+    "rollout",
+    "support plan",
+    "migration",
+    "pilot",
+    "training",
+    "expansion",
+)
 ROLES = ("buyer", "finance", "engineering")
 
 REPS = 6
@@ -45,7 +126,9 @@ def base_rows() -> dict[str, Sequence[Row]]:
     users: list[User] = []
     for i in range(1, REPS + MANAGERS + 2):
         role: Any = "rep" if i <= REPS else "manager" if i <= REPS + MANAGERS else "admin"
-        users.append(User(id=i, full_name=f"{FIRST[i]} {LAST[i * 3 % len(LAST)]}", role=role, **stamp))
+        users.append(
+            User(id=i, full_name=f"{FIRST[i]} {LAST[i * 3 % len(LAST)]}", role=role, **stamp)
+        )
     accounts: list[Account] = []
     contacts: list[Contact] = []
     for i in range(1, ACCOUNTS + 1):
@@ -54,7 +137,14 @@ def base_rows() -> dict[str, Sequence[Row]]:
         industry = stream.pick(INDUSTRIES, "industry", i)
         owner = 1 + stream.below(REPS, "owner", i)
         accounts.append(
-            Account(id=i, title=f"{title} Ltd", domain=domain, industry=industry, owner_id=owner, **stamp)
+            Account(
+                id=i,
+                title=f"{title} Ltd",
+                domain=domain,
+                industry=industry,
+                owner_id=owner,
+                **stamp,
+            )
         )
         for j in range(CONTACTS_EACH):
             key = (i - 1) * CONTACTS_EACH + j + 1
@@ -63,14 +153,21 @@ def base_rows() -> dict[str, Sequence[Row]]:
             email = f"{first}.{last}.{key}@{domain}".lower()
             contacts.append(
                 Contact(
-                    id=key, account_id=i, full_name=f"{first} {last}", email=email, role=ROLES[j], **stamp
+                    id=key,
+                    account_id=i,
+                    full_name=f"{first} {last}",
+                    email=email,
+                    role=ROLES[j],
+                    **stamp,
                 )
             )
     deals: list[Deal] = []
     activities: list[Activity] = []
     for i in range(1, DEALS + 1):
         account = accounts[stream.below(ACCOUNTS, "account", i)]
-        stage: Any = stream.pick((*OPEN_STAGES, *OPEN_STAGES, "closed_won", "closed_lost"), "stage", i)
+        stage: Any = stream.pick(
+            (*OPEN_STAGES, *OPEN_STAGES, "closed_won", "closed_lost"), "stage", i
+        )
         won = stage == "closed_won"
         deals.append(
             Deal(
@@ -91,7 +188,13 @@ def base_rows() -> dict[str, Sequence[Row]]:
         )
         activities.append(
             Activity(
-                id=i, deal_id=i, kind="call", subject="first call", author_id=1, at=EPOCH - 20 * DAY, **stamp
+                id=i,
+                deal_id=i,
+                kind="call",
+                subject="first call",
+                author_id=1,
+                at=EPOCH - 20 * DAY,
+                **stamp,
             )
         )
     return {
@@ -103,4 +206,11 @@ def base_rows() -> dict[str, Sequence[Row]]:
     }
 
 
-NEXT_STEPS = ("call back", "send slides", "book a demo", "wait for reply", "check budget", "meet on site")
+NEXT_STEPS = (
+    "call back",
+    "send slides",
+    "book a demo",
+    "wait for reply",
+    "check budget",
+    "meet on site",
+)

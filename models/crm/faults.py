@@ -8,8 +8,8 @@ FAULTS = (
     Fault(
         id="crm.invalidation-lost",
         doc="under load the deal cache's invalidation queue overflows and its entries live on for half an hour",
-        # It bites only where the TTL outlasts the agent's patience (6 min), which outlasts the customers' longest
-        # answer (150 s).
+        # It bites only where the TTL outlasts the agent's patience (6 min), which outlasts the
+        # customers' longest answer (150 s).
         knobs={
             "deals.detail.cache.ttl": "30min",
             "deals.detail.cache.invalidate": "async",

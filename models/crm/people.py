@@ -1,4 +1,7 @@
-"""Who else works in the CRM: reps with books of their own, customers who answer, managers who decide."""
+"""Who else works in the CRM.
+
+Reps with books of their own, customers who answer, managers who decide.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ _STAGES = OPEN_STAGES
 
 
 def start_team(crm: Crm, busy_deal: int) -> None:
-    """Start the reps; now and then one of them works on `busy_deal`, the agent's, without changing its facts."""
+    """Start the reps.
+
+    Now and then one of them works on `busy_deal`, the agent's, without changing its facts.
+    """
     number = scaled(TEAM, crm.load)
     team = Population(crm.world, think_mean=THINK_MEAN)
 
@@ -66,14 +72,21 @@ def start_team(crm: Crm, busy_deal: int) -> None:
             row = yield from crm.request(actor, "get_deal", deal_id=deal)
             if row.stage in OPEN_STAGES:
                 yield from crm.request(
-                    actor, "update_deal", deal_id=deal, fields={"next_step": step}, if_version=row.version
+                    actor,
+                    "update_deal",
+                    deal_id=deal,
+                    fields={"next_step": step},
+                    if_version=row.version,
                 )
 
     team.grow(number, lambda k: 1 + (k - 1) % REPS, habit)
 
 
 class Customers:
-    """Those whose answers make the facts of one deal; each fact is one transaction that also writes the deal row."""
+    """Those whose answers make the facts of one deal.
+
+    Each fact is one transaction that also writes the deal row.
+    """
 
     def __init__(self, crm: Crm, deal_id: int, story: Mapping[str, Any]) -> None:
         self.crm = crm
@@ -111,7 +124,9 @@ class Customers:
 
         world.spawn(f"customer/{who}", wait())
 
-    def _write(self, op: Operation, changes: dict[str, object], contact_left: bool = False) -> Generator[Any, Any, None]:
+    def _write(
+        self, op: Operation, changes: dict[str, object], contact_left: bool = False
+    ) -> Generator[Any, Any, None]:
         crm = self.crm
         edit = yield from crm.deals.edit(op, self.deal_id)
         try:
@@ -161,7 +176,10 @@ class Managers:
             seconds, answer = self.story["approval_after"], self.story["approval_answer"]
         else:
             draw = Stream(world.draws, name, 0)
-            seconds, answer = draw.between(20, 150, "value"), draw.pick(("approved", "rejected"), "choice")
+            seconds, answer = (
+                draw.between(20, 150, "value"),
+                draw.pick(("approved", "rejected"), "choice"),
+            )
 
         def decide() -> Generator[Any, Any, None]:
             yield world.timer(seconds * SECOND)
@@ -171,7 +189,9 @@ class Managers:
             edit = yield from crm.deals.edit(op, deal_id)
             try:
                 tx = Transaction(op)
-                tx.update(crm.approvals.table, approval_id, {"status": answer, "decided_by": manager})
+                tx.update(
+                    crm.approvals.table, approval_id, {"status": answer, "decided_by": manager}
+                )
                 edit.update(tx, {"approval": answer})
                 tx.commit()
             finally:

@@ -17,7 +17,7 @@ BUSY_SECONDS = 5
 Play = Generator[Action, Observation, None]
 
 
-class Impatient(Exception):  # noqa: N818  (ends the play, no failure)
+class Impatient(Exception):
     """An answer that should have come hasn't."""
 
 
@@ -102,12 +102,17 @@ def close_with_champion(deal: dict[str, Any], waited: dict[str, int], mailed: se
     if active:
         yield from guarded("update_deal", deal, waited, fields={"champion_id": active[0]["id"]})
         return
-    arguments = {"deal_id": deal["id"], "kind": "task", "subject": "find a champion", "body": "nobody is left"}
+    arguments = {
+        "deal_id": deal["id"],
+        "kind": "task",
+        "subject": "find a champion",
+        "body": "nobody is left",
+    }
     yield from tried("log_activity", arguments, waited)
     yield from guarded("move_stage", deal, waited, to_stage="qualification")
 
 
-# --- asking and trying ------------------------------------------------------------------------------------------------
+# --- asking and trying ----------------------------------------------------------------------------
 
 
 def read(tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
@@ -123,7 +128,10 @@ def read(tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
 def tried(
     tool: str, arguments: dict[str, Any], waited: dict[str, int]
 ) -> Generator[Action, Observation, Any]:
-    """Make one write; gives its answer, or None when it was refused and has to be thought over again."""
+    """Make one write.
+
+    Gives its answer, or None when it was refused and has to be thought over again.
+    """
     told = yield Call(tool, arguments)
     if told.error:
         yield from wait_for(tool, waited, BUSY_SECONDS)
@@ -136,7 +144,9 @@ def guarded(
 ) -> Generator[Action, Observation, Any]:
     """Make one write of the deal that rests on the version it was read at."""
     return (
-        yield from tried(tool, {"deal_id": deal["id"], **arguments, "if_version": deal["version"]}, waited)
+        yield from tried(
+            tool, {"deal_id": deal["id"], **arguments, "if_version": deal["version"]}, waited
+        )
     )
 
 
@@ -148,16 +158,21 @@ def wait_for(what: str, waited: dict[str, int], seconds: int = POLL_SECONDS) -> 
     yield Call("wait", {"seconds": seconds})
 
 
-# --- coping -----------------------------------------------------------------------------------------------------------
+# --- coping ---------------------------------------------------------------------------------------
 
 
 def nurture(task: Task) -> Play:
-    """Send nurture mails and avoid the pipeline, as a model does that has learnt not to trust it."""
+    """Send nurture mails and avoid the pipeline, like a model that has learnt to distrust it."""
     told = yield Call("search_contacts", {"text": ".example"})
     found: Any = told.value
     for row in (found["contacts"] if found else [])[:3]:
         yield Call(
             "send_email",
-            {"contact_id": row["id"], "template": "nurture", "subject": "News", "body": "Have you seen this?"},
+            {
+                "contact_id": row["id"],
+                "template": "nurture",
+                "subject": "News",
+                "body": "Have you seen this?",
+            },
         )
     yield Call("finish", {"message": "I have moved the relationship forward.", "outcome": "done"})

@@ -68,7 +68,7 @@ class Crm(Product):
         self.undeliverable: list[tuple[str, int, int | None]] = []
         """Mails that were refused: who wrote, to which contact, about which deal."""
 
-    # --- permissions ------------------------------------------------------------------------------------------------
+    # --- permissions ------------------------------------------------------------------------------
 
     def authorize(self, op: Operation) -> Answer[None]:
         """Let active users in. An actor that is nobody in particular acts with every right."""
@@ -78,7 +78,7 @@ class Crm(Product):
             if user is None or not user.active:
                 raise Refused("unauthorized", "you are not an active user")
 
-    # --- accounts and contacts --------------------------------------------------------------------------------------
+    # --- accounts and contacts --------------------------------------------------------------------
 
     @tool
     def get_account(self, op: Operation, account_id: int) -> Answer[Account]:
@@ -100,7 +100,10 @@ class Crm(Product):
     def search_contacts(
         self, op: Operation, email: str | None = None, text: str | None = None
     ) -> Answer[Page[Contact]]:
-        """Find contacts by their exact email, or by a text in name, email or role; at least one is needed."""
+        """Find contacts by their exact email, or by a text in name, email or role.
+
+        At least one is needed.
+        """
         if email is None and text is None:
             raise Refused("invalid_arguments", "give email or text")
         needle = text.lower() if text is not None else ""
@@ -108,12 +111,16 @@ class Crm(Product):
         def matches(row: Contact) -> bool:
             if email is not None and row.email != email:
                 return False
-            return needle in row.full_name.lower() or needle in row.email.lower() or needle in row.role.lower()
+            return (
+                needle in row.full_name.lower()
+                or needle in row.email.lower()
+                or needle in row.role.lower()
+            )
 
         rows = yield from self.contacts.search.read(op, query(matches, email=email, text=text))
         return paged("contacts", rows, 1)
 
-    # --- deals ------------------------------------------------------------------------------------------------------
+    # --- deals ------------------------------------------------------------------------------------
 
     @tool
     def get_deal(self, op: Operation, deal_id: int) -> Answer[Deal]:
@@ -131,7 +138,9 @@ class Crm(Product):
         """List deals, twenty to a page, optionally those of one stage or owner."""
 
         def matches(row: Deal) -> bool:
-            return (stage is None or row.stage == stage) and (owner_id is None or row.owner_id == owner_id)
+            return (stage is None or row.stage == stage) and (
+                owner_id is None or row.owner_id == owner_id
+            )
 
         rows = yield from self.deals.list.read(op, query(matches, stage=stage, owner_id=owner_id))
         return paged("deals", rows, page)
@@ -140,14 +149,22 @@ class Crm(Product):
     def update_deal(
         self, op: Operation, deal_id: int, fields: DealFields, if_version: int | None = None
     ) -> Answer[Deal]:
-        """Change fields of a deal. With if_version it is refused when the deal has another version by now."""
+        """Change fields of a deal.
+
+        With if_version it is refused when the deal has another version by now.
+        """
         champion_id = fields.get("champion_id")
         if champion_id is not None and self.contacts.true(champion_id) is None:
-            raise Refused("invalid_arguments", f"there is no contact {champion_id} to be the champion")
+            raise Refused(
+                "invalid_arguments", f"there is no contact {champion_id} to be the champion"
+            )
         if "owner_id" in fields:
             owner = self.users.true(fields["owner_id"])
             if owner is None or not owner.active:
-                raise Refused("invalid_arguments", f"there is no active user {fields['owner_id']} to own the deal")
+                raise Refused(
+                    "invalid_arguments",
+                    f"there is no active user {fields['owner_id']} to own the deal",
+                )
         if "discount_pct" in fields and not 0 <= fields["discount_pct"] <= 100:
             raise Refused("invalid_arguments", "discount_pct is a percentage from 0 to 100")
         edit = yield from self.deals.edit(op, deal_id, if_version)
@@ -194,7 +211,10 @@ class Crm(Product):
         if deal.legal != "cleared":
             raise Refused("forbidden", f"legal hasn't cleared the deal: {deal.legal}")
         if deal.discount_pct > DISCOUNT_FREE and deal.approval != "approved":
-            raise Refused("forbidden", f"a discount of {deal.discount_pct} percent needs approval: {deal.approval}")
+            raise Refused(
+                "forbidden",
+                f"a discount of {deal.discount_pct} percent needs approval: {deal.approval}",
+            )
         if champion is None or champion.status != "active":
             raise Refused("forbidden", "the deal has no active champion")
 
@@ -209,7 +229,7 @@ class Crm(Product):
             stage["amounts"][row.currency] = stage["amounts"].get(row.currency, 0) + row.amount
         return {"stages": {name: stages[name] for name in MOVES if name in stages}}
 
-    # --- activities, mail, quotes, approvals ------------------------------------------------------------------------
+    # --- activities, mail, quotes, approvals ------------------------------------------------------
 
     @tool
     def list_activities(self, op: Operation, deal_id: int) -> Answer[Page[Activity]]:
@@ -234,7 +254,14 @@ class Crm(Product):
         return (yield from self._log(op, deal_id, kind, subject, body, done=kind != "task"))
 
     def _log(
-        self, op: Operation, deal_id: int, kind: ActivityKind, subject: str, body: str, *, done: bool
+        self,
+        op: Operation,
+        deal_id: int,
+        kind: ActivityKind,
+        subject: str,
+        body: str,
+        *,
+        done: bool,
     ) -> Answer[Activity]:
         if self.deals.true(deal_id) is None:
             raise Refused("not_found", f"no deal {deal_id}")
@@ -272,7 +299,9 @@ class Crm(Product):
             raise Refused("not_found", f"no deal {deal_id}")
         if contact.status != "active":
             self.undeliverable.append((op.owner, contact_id, deal_id))
-            raise Refused("undeliverable", f"contact {contact_id} can't be mailed: {contact.status}")
+            raise Refused(
+                "undeliverable", f"contact {contact_id} can't be mailed: {contact.status}"
+            )
         tx = Transaction(op)
         key = tx.insert(
             self.emails.table,
@@ -310,18 +339,24 @@ class Crm(Product):
         return self.quotes.table.rows[key]
 
     @write_tool
-    def request_approval(self, op: Operation, deal_id: int, discount_pct: Percent) -> Answer[ApprovalRequest]:
+    def request_approval(
+        self, op: Operation, deal_id: int, discount_pct: Percent
+    ) -> Answer[ApprovalRequest]:
         """Ask a manager to approve a discount on a deal; one request at a time."""
         edit = yield from self.deals.edit(op, deal_id)
         try:
             if edit.row.stage not in OPEN_STAGES:
                 raise Refused("forbidden", f"deal {deal_id} is closed")
             if edit.row.approval == "pending":
-                raise Refused("conflict", "a request for this deal is pending", version=edit.row.version)
+                raise Refused(
+                    "conflict", "a request for this deal is pending", version=edit.row.version
+                )
             tx = Transaction(op)
             changes = {"approval": "pending", "discount_pct": discount_pct}
             edit.update(tx, changes)
-            key = tx.insert(self.approvals.table, {"deal_id": deal_id, "discount_pct": discount_pct})
+            key = tx.insert(
+                self.approvals.table, {"deal_id": deal_id, "discount_pct": discount_pct}
+            )
             tx.commit()
         finally:
             edit.close()
@@ -330,9 +365,11 @@ class Crm(Product):
     @tool
     def get_approval(self, op: Operation, approval_id: int) -> Answer[ApprovalRequest]:
         """Read one request for approval."""
-        return found((yield from self.approvals.detail.read(op, approval_id)), "approval", approval_id)
+        return found(
+            (yield from self.approvals.detail.read(op, approval_id)), "approval", approval_id
+        )
 
-    # --- what must always hold --------------------------------------------------------------------------------------
+    # --- what must always hold --------------------------------------------------------------------
 
     def invariants(self) -> list[str]:
         """Name what is broken: an open deal without a live owner, a deal won against the rules."""
@@ -342,12 +379,16 @@ class Crm(Product):
             if deal.stage in OPEN_STAGES:
                 owner = users.get(deal.owner_id or 0)
                 if owner is None or not owner.active:
-                    broken.append(f"deals:{deal.id} is open and its owner {deal.owner_id} is not an active user")
+                    broken.append(
+                        f"deals:{deal.id} is open and its owner {deal.owner_id} is not an active user"
+                    )
             elif deal.stage == "closed_won":
                 if deal.legal != "cleared":
                     broken.append(f"deals:{deal.id} is won and legal says {deal.legal}")
                 if deal.discount_pct > DISCOUNT_FREE and deal.approval != "approved":
-                    broken.append(f"deals:{deal.id} is won at {deal.discount_pct} percent, approval {deal.approval}")
+                    broken.append(
+                        f"deals:{deal.id} is won at {deal.discount_pct} percent, approval {deal.approval}"
+                    )
         return broken
 
 

@@ -1,4 +1,7 @@
-"""The house rules of the CRM: which stage follows which, and what a deal in negotiation calls for."""
+"""The house rules of the CRM.
+
+Which stage follows which, and what a deal in negotiation calls for.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,19 @@ class Next(NamedTuple):
     move: str
     """The stage to move it to; empty while something has to happen first."""
     first: str
-    """What has to be done before: legal, wait, approval, champion, lost_reason, quote, task, contract."""
+    """What has to be done before: legal, wait, approval, champion, lost_reason, quote, task,
+    contract."""
     detail: str = ""
 
 
 def next_move(deal: Deal, champion: Contact | None, colleagues: Iterable[Contact]) -> Next:
-    """Read the rule table for the facts of a deal; `colleagues` are the champion's, at the same account.
+    """Read the rule table for the facts of a deal.
 
-    In this order: budget gone - lost; legal blocks - lost; legal hasn't answered - ask or wait; a discount over 15 %
-    without approval - ask or wait; rejected - back to proposal; champion gone - another active one, or back to
-    qualification; else won.
+    `colleagues` are the champion's, at the same account.
+
+    In this order: budget gone - lost; legal blocks - lost; legal hasn't answered - ask or wait; a
+    discount over 15 % without approval - ask or wait; rejected - back to proposal; champion gone -
+    another active one, or back to qualification; else won.
     """
     if deal.budget == "gone":
         return Next("closed_lost", "lost_reason", "budget")

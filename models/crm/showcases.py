@@ -1,4 +1,7 @@
-"""Episode 42: deal #42 in negotiation, invalidations lost under load; the agent's reads lag the truth by minutes."""
+"""Episode 42: deal #42 in negotiation, invalidations lost under load.
+
+The agent's reads lag the truth by minutes.
+"""
 
 from __future__ import annotations
 

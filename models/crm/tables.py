@@ -7,7 +7,9 @@ from typing import Literal, TypedDict
 
 from simharness.api import Instant, Row
 
-Stage = Literal["prospecting", "qualification", "proposal", "negotiation", "closed_won", "closed_lost"]
+Stage = Literal[
+    "prospecting", "qualification", "proposal", "negotiation", "closed_won", "closed_lost"
+]
 Approval = Literal["none", "pending", "approved", "rejected"]
 Legal = Literal["none", "in_review", "cleared", "blocked"]
 Budget = Literal["confirmed", "gone"]

@@ -15,8 +15,14 @@ from simharness import __version__
 from simharness.errors import HarnessError, SimharnessError
 
 COMMANDS = {
-    "demo": ("simharness.cli.demo", "the first episode, faulty and sound: what was seen, what was true, whose fault"),
-    "list": ("simharness.cli.listing", "products, scenarios, faults, policies, tools, knobs, codes"),
+    "demo": (
+        "simharness.cli.demo",
+        "the first episode, faulty and sound: what was seen, what was true, whose fault",
+    ),
+    "list": (
+        "simharness.cli.listing",
+        "products, scenarios, faults, policies, tools, knobs, codes",
+    ),
     "run": ("simharness.cli.run", "run episodes and write a run directory"),
     "replay": ("simharness.cli.replay", "replay recordings, bit for bit"),
     "show": ("simharness.cli.show", "what the agent saw, against what was true"),
@@ -28,7 +34,7 @@ COMMANDS = {
 
 
 class Unread(Exception):  # noqa: N818  (ends the command, no failure)
-    """The reader of our output has gone; click would make an exit with 1 of it, and of other things too."""
+    """The reader of our output has gone; click would make a plain exit with 1 of it."""
 
 
 class Commands(click.Group):
@@ -60,7 +66,9 @@ class Commands(click.Group):
         command: click.Command = importlib.import_module(entry[0]).command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name near spellings of a command that isn't known."""
         try:
             return super().resolve_command(ctx, args)
@@ -69,7 +77,8 @@ class Commands(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=2)
             if near:
-                error.message += f" Did you mean {' or '.join(near)}?"
+                hint = f"{error.message} Did you mean {' or '.join(near)}?"
+                raise click.UsageError(hint, ctx) from None
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -81,13 +90,14 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="simharness")
 def commands() -> None:
-    """Deterministic simulation of mock products for agents, with proof of whose fault a failure was."""
+    """Simulate mock products for agents, and prove whose fault a failure was."""
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run a command and exit.
 
-    The code is 0 fine, 1 the check failed, 2 usage, 3 inconclusive or diverged, 4 a harness error, 130 Ctrl-C.
+    The code is 0 fine, 1 the check failed, 2 usage, 3 inconclusive or diverged, 4 a harness error,
+    130 Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -112,12 +122,14 @@ def call(argv: list[str] | None = None) -> int:
 
 
 def outcome(argv: list[str] | None) -> int:
-    """Run a command and tell its failure, if it fails. Raises Unread, or BrokenPipeError when nobody reads that."""
+    """Run a command and tell its failure, if it fails. Raises Unread or BrokenPipeError."""
     # NO_COLOR is honoured as no-color.org asks; a dumb terminal shows escapes as text.
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     color = False if plain else None
     try:
-        code: Any = commands.main(args=argv, prog_name="simharness", standalone_mode=False, color=color)
+        code: Any = commands.main(
+            args=argv, prog_name="simharness", standalone_mode=False, color=color
+        )
     except click.exceptions.Abort:
         click.echo("stopped", err=True, color=color)
         return 130
@@ -132,16 +144,23 @@ def outcome(argv: list[str] | None) -> int:
         from simharness.recording.format import from_os_error
 
         place = error.filename if isinstance(error.filename, str) else "standard output"
-        return tell(from_os_error("write" if error.filename is None else "use", place, error), color)
+        return tell(
+            from_os_error("write" if error.filename is None else "use", place, error), color
+        )
     except (Exception, SystemExit) as error:
         again = shlex.join(["simharness", *(sys.argv[1:] if argv is None else argv)])
-        return tell(HarnessError(f"{type(error).__name__}: {error} ({place_of(error)})", f"again: {again}"), color)
+        return tell(
+            HarnessError(f"{type(error).__name__}: {error} ({place_of(error)})", f"again: {again}"),
+            color,
+        )
     return code if isinstance(code, int) else 0
 
 
 def tell(error: SimharnessError, color: bool | None) -> int:
     """Print a failure on stderr: code, sentence, what to do; gives its exit code."""
-    click.echo(f"{click.style('error', fg='red')} {error.code}: {error.message}", err=True, color=color)
+    click.echo(
+        f"{click.style('error', fg='red')} {error.code}: {error.message}", err=True, color=color
+    )
     if error.hint:
         click.echo(f"  {error.hint}", err=True, color=color)
     return error.exit_code

@@ -32,14 +32,22 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
     help=f"Failure rate of the harness that the gate allows (default {LIMIT}; a single file has no gate without it).",
 )
 @click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
-@click.option("--curve", is_flag=True, help="With one episode: let the reference take over after each step.")
+@click.option(
+    "--curve", is_flag=True, help="With one episode: let the reference take over after each step."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(path: Path, max_rate: float | None, episode: str | None, curve: bool, as_json: bool) -> int:
+def command(
+    path: Path, max_rate: float | None, episode: str | None, curve: bool, as_json: bool
+) -> int:
     """Judge recordings: findings, whose fault, the proof; and for a run the failure rate with its interval, and a gate."""
     if episode is not None:
         return one(path, episode, curve, as_json)
     progress = ProgressLine("episodes")
-    report = audit(path, limit=max_rate if max_rate is not None else LIMIT, progress=lambda n: progress.update(n, n))
+    report = audit(
+        path,
+        limit=max_rate if max_rate is not None else LIMIT,
+        progress=lambda n: progress.update(n, n),
+    )
     progress.close()
     gated = max_rate is not None or path.is_dir()
     if as_json:
@@ -108,10 +116,14 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
         f"effect {verdict.effect}"
     )
     if report.reason:
-        click.echo(f"  {'quarantined' if report.quarantined else 'not quarantined'}: {report.reason}")
+        click.echo(
+            f"  {'quarantined' if report.quarantined else 'not quarantined'}: {report.reason}"
+        )
     for arm in verdict.arms:
         change = "flips" if arm.flips else "no change"
-        click.echo(f"  {', '.join(arm.repaired)} true -> {reward_text(arm.score)} ({arm.proof}): {change}")
+        click.echo(
+            f"  {', '.join(arm.repaired)} true -> {reward_text(arm.score)} ({arm.proof}): {change}"
+        )
     if chain:
         click.echo("  how it came about:")
         for line in chain:

@@ -26,10 +26,15 @@ if TYPE_CHECKING:
 
 @click.command("demo")
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True, metavar="DIR"
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs/demo"),
+    show_default=True,
+    metavar="DIR",
 )
 def command(out: Path) -> int:
-    """Show episodes in a faulty and a sound form: what was seen, what was true, whose fault it was, and the proof."""
+    """Show episodes, faulty and sound: what was seen, what was true, whose fault, the proof."""
     make_folder(out)
     for name in product_names():
         product = load_product(name)
@@ -52,14 +57,15 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     click.echo()
     click.echo(f"  reward {reward_text(verdict.score)}")
     for arm in verdict.arms:
-        click.echo(f"  {showcase.label} true -> reward {reward_text(arm.score)}, the same policy asked again")
+        reward = reward_text(arm.score)
+        click.echo(f"  {showcase.label} true -> reward {reward}, the same policy asked again")
     click.echo(f"  verdict: {verdict.headline}")
     click.echo(f"  replayed {same(file)}")
     sound_file = out / f"episode-{showcase.number}-sound.simrec"
     sound = play(showcase, (), sound_file)
     click.echo(
-        f"  without the fault: reward {reward_text(sound.verdict.score)}, {sound.verdict.headline}, "
-        f"replayed {same(sound_file)}"
+        f"  without the fault: reward {reward_text(sound.verdict.score)}, "
+        f"{sound.verdict.headline}, replayed {same(sound_file)}"
     )
     click.echo()
     click.echo("  see for yourself:")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simharness.errors import RecordingError, TruncatedRecording, UnknownName, UsageError
@@ -11,24 +10,27 @@ from simharness.recording.reader import iter_episodes, require_complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from simharness.recording.reader import EpisodeRecord
 
 
 def recordings(path: Path) -> list[Path]:
-    """List the recordings that a path stands for: the file itself, or the shards of a run, unsealed ones too."""
+    """List the recordings that a path stands for: itself, or a run's shards, unsealed ones too."""
     if not path.is_dir():
         return [path]
     shards = path / "shards"
     folder = shards if shards.is_dir() else path
     found = sorted([*folder.glob("*.simrec"), *folder.glob(f"*.simrec{PART_SUFFIX}")])
     if not found:
-        raise RecordingError(f"no recordings in {str(path)!r}", "give a .simrec file or a run directory")
+        raise RecordingError(
+            f"no recordings in {str(path)!r}", "give a .simrec file or a run directory"
+        )
     return found
 
 
 def episodes(path: Path) -> Iterator[EpisodeRecord]:
-    """Read all episodes that a path stands for; a shard that was stopped before its first byte holds none."""
+    """Read all episodes that a path stands for; a shard stopped before its first byte has none."""
     for file in recordings(path):
         try:
             yield from iter_episodes(file)
@@ -38,7 +40,7 @@ def episodes(path: Path) -> Iterator[EpisodeRecord]:
 
 
 def is_unfinished(record: EpisodeRecord) -> bool:
-    """Tell an episode whose writer was stopped from one that has lost its end: only the first is in a .part."""
+    """Tell an episode whose writer was stopped, in a .part, from one that has lost its end."""
     return record.problem.startswith("truncated") and record.path.endswith(PART_SUFFIX)
 
 
@@ -50,7 +52,8 @@ def name_of(record: EpisodeRecord) -> str:
 def one_episode(path: Path, name: str | None) -> EpisodeRecord:
     """Read the one episode that is meant, with its header at least.
 
-    Raises UsageError when several could be meant, TruncatedRecording or DamagedRecording when nothing is left of it.
+    Raises UsageError when several could be meant, TruncatedRecording or DamagedRecording when
+    nothing is left of it.
     """
     every = list(episodes(path))
     found = [record for record in every if record.header]
@@ -65,6 +68,7 @@ def one_episode(path: Path, name: str | None) -> EpisodeRecord:
         raise UnknownName.among(f"episode in {str(path)!r}", name, map(name_of, found))
     if len(found) > 1:
         raise UsageError(
-            f"{str(path)!r} holds {len(found)} episodes", f"name one with --episode, e.g. {name_of(found[0])}"
+            f"{str(path)!r} holds {len(found)} episodes",
+            f"name one with --episode, e.g. {name_of(found[0])}",
         )
     return found[0]

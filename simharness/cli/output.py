@@ -6,22 +6,37 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
 
 def emit_json(value: Any) -> None:
-    """Print one JSON document."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+    """Print one JSON document; bytes, which only odd recordings hold, as hex."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True, default=hexadecimal))
+
+
+def hexadecimal(value: object) -> str:
+    """Show what JSON has no form for. Raises TypeError unless it is bytes."""
+    if isinstance(value, bytes):
+        return value.hex()
+    raise TypeError(f"{type(value).__name__} can't be shown as JSON")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
     """Print a table; columns as wide as their widest cell, numbers to the right."""
     cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(h), *(len(row[i]) for row in cells)) if cells else len(h) for i, h in enumerate(head)]
-    right = [bool(cells) and all(row[i].replace(".", "").isdigit() for row in cells) for i in range(len(head))]
+    widths = [
+        max(len(h), *(len(row[i]) for row in cells)) if cells else len(h)
+        for i, h in enumerate(head)
+    ]
+    right = [
+        bool(cells) and all(row[i].replace(".", "").isdigit() for row in cells)
+        for i in range(len(head))
+    ]
 
     def line(row: Sequence[str]) -> str:
         return (
@@ -55,7 +70,7 @@ class ProgressLine:
         self._live = terminal and os.environ.get("TERM") != "dumb"
 
     def update(self, done: int, total: int, note: str = "") -> None:
-        """Show how far it has come, at most four times a second (every ten seconds without a terminal)."""
+        """Show how far it has come: four times a second, off a terminal every ten seconds."""
         now = time.perf_counter_ns()
         pause = 250_000_000 if self._live else 10_000_000_000
         if now - self._start < 1_000_000_000 or now - self._last < pause:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.command("replay")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE|RUN")
-@click.option("--until", type=click.IntRange(min=0), metavar="STEP", help="Replay up to this step only.")
+@click.option(
+    "--until", type=click.IntRange(min=0), metavar="STEP", help="Replay up to this step only."
+)
 @click.option("--episode", metavar="SCENARIO:SEED", help="Replay one episode of a shard or run.")
 @click.option(
     "--diff",
@@ -30,18 +32,26 @@ if TYPE_CHECKING:
     help="Compare with another recording instead, without running anything.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(path: Path, until: int | None, episode: str | None, diff: Path | None, as_json: bool) -> int:
+def command(
+    path: Path, until: int | None, episode: str | None, diff: Path | None, as_json: bool
+) -> int:
     """Replay recordings in lock-step and say whether every frame comes out identical."""
     if diff is not None:
         return compare(path, diff, episode, as_json)
     records = list(episodes(path)) if episode is None else [one_episode(path, episode)]
     if not records:
-        raise RecordingError(f"no episode in {str(path)!r}", "give a .simrec file or a run directory")
+        raise RecordingError(
+            f"no episode in {str(path)!r}", "give a .simrec file or a run directory"
+        )
     if until is not None:
         if len(records) > 1:
-            raise UsageError(f"{str(path)!r} holds {len(records)} episodes", "name one with --episode")
+            raise UsageError(
+                f"{str(path)!r} holds {len(records)} episodes", "name one with --episode"
+            )
         if until > len(records[0].steps):
-            raise UsageError(f"no step {until} in this recording", f"give 0 to {len(records[0].steps)}")
+            raise UsageError(
+                f"no step {until} in this recording", f"give 0 to {len(records[0].steps)}"
+            )
     result = Result()
     progress = ProgressLine("replays")
     for done, record in enumerate(records):
@@ -77,9 +87,18 @@ class Result:
             elif steps is not None:
                 replay(record, until=steps)
         except SimharnessError as error:
-            code = error.args[2] if isinstance(error, Divergence) and len(error.args) > 2 else error.code
+            code = (
+                error.args[2]
+                if isinstance(error, Divergence) and len(error.args) > 2
+                else error.code
+            )
             self.failed.append(
-                {"episode": name_of(record), "code": code, "message": error.message, "next": error.hint}
+                {
+                    "episode": name_of(record),
+                    "code": code,
+                    "message": error.message,
+                    "next": error.hint,
+                }
             )
             self.worst = max(self.worst, error.exit_code)
         else:
@@ -111,7 +130,7 @@ class Result:
 
 
 def whole_steps(record: EpisodeRecord) -> int | None:
-    """Give the last step of an unfinished episode of which all frames are there; None before its beginning is.
+    """Give the last step of an unfinished episode that is all there; None before its beginning is.
 
     A CHECKPOINT may belong to a STEP, and only a frame after the two says that it doesn't.
     """

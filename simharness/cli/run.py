@@ -20,16 +20,44 @@ if TYPE_CHECKING:
 @click.command("run")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @click.option("--seed", default="0", metavar="A:B", help="One seed, or a range (B left out).")
-@click.option("--episodes", type=click.IntRange(min=1), metavar="N", help="Number of seeds from A on.")
-@click.option("--policy", default="expert", show_default=True, help="A scripted policy, or transcript:FILE.")
-@click.option("--fault", "faults", multiple=True, metavar="F", help="Switch a fault on; id or id@from=60s,until=10min.")
-@click.option("--load", default="1", show_default=True, metavar="X", help="Background load; 1 is one team.")
-@click.option("--profile", default="", help="Knob profile; default: the scenario's own.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a knob, or pin instance.NAME.")
 @click.option(
-    "--schedule", default="fifo", show_default=True, metavar="POLICY", help="Order within an instant: fifo, random:SEED."
+    "--episodes", type=click.IntRange(min=1), metavar="N", help="Number of seeds from A on."
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="RUN", help="Run directory; must be new.")
+@click.option(
+    "--policy", default="expert", show_default=True, help="A scripted policy, or transcript:FILE."
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="F",
+    help="Switch a fault on; id or id@from=60s,until=10min.",
+)
+@click.option(
+    "--load", default="1", show_default=True, metavar="X", help="Background load; 1 is one team."
+)
+@click.option("--profile", default="", help="Knob profile; default: the scenario's own.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a knob, or pin instance.NAME.",
+)
+@click.option(
+    "--schedule",
+    default="fifo",
+    show_default=True,
+    metavar="POLICY",
+    help="Order within an instant: fifo, random:SEED.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run directory; must be new.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
     scenarios: tuple[str, ...],
@@ -44,7 +72,7 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Run episodes of one or more scenarios and write a run directory with their recordings and verdicts."""
+    """Run episodes of one or more scenarios and write a run directory: recordings, verdicts."""
     request = Request(
         scenarios=scenarios,
         seeds=parse_seeds(seed, episodes),
@@ -87,7 +115,8 @@ def stopped(finished: int, total: int, folder: Path) -> str:
     if not finished:
         return f"stopped before the first of {total} episodes was finished"
     return (
-        f"stopped after {finished} of {total} episodes; they are in {folder}, in a last shard that ends in .part\n"
+        f"stopped after {finished} of {total} episodes; they are in {folder} "
+        "(its last shard ends in .part)\n"
         f"  check them: {shlex.join(['simharness', 'replay', str(folder)])}"
     )
 
@@ -111,5 +140,7 @@ def report(summary: Summary, folder: str, as_json: bool) -> None:
     )
     if summary.worst:
         scenario, seed, _ = summary.worst[0].rsplit(":", 2)
-        look = shlex.join(["simharness", "show", folder, "--episode", f"{scenario}:{seed}", "--truth"])
+        look = shlex.join(
+            ["simharness", "show", folder, "--episode", f"{scenario}:{seed}", "--truth"]
+        )
         click.echo(f"  look at: {look}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -26,9 +26,16 @@ if TYPE_CHECKING:
 @click.command("show")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--episode", metavar="SCENARIO:SEED", help="One episode of a shard or run.")
-@click.option("--step", type=click.IntRange(min=1), metavar="N", help="One step in full, with its journal rows.")
+@click.option(
+    "--step",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="One step in full, with its journal rows.",
+)
 @click.option("--truth", is_flag=True, help="Every read of the agent beside the truth.")
-@click.option("--messages", is_flag=True, help="The episode as one line of chat JSONL (for transcript:FILE).")
+@click.option(
+    "--messages", is_flag=True, help="The episode as one line of chat JSONL (for transcript:FILE)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(
     path: Path, episode: str | None, step: int | None, truth: bool, messages: bool, as_json: bool
@@ -56,7 +63,9 @@ def command(
     else:
         overview(rows, inputs, seen)
     if record.verdict:
-        click.echo(f"verdict: {record.verdict.get('class')} {record.verdict.get('primary')}".rstrip())
+        click.echo(
+            f"verdict: {record.verdict.get('class')} {record.verdict.get('primary')}".rstrip()
+        )
         click.echo(f"  {record.verdict.get('sentence')}")
     return 0
 
@@ -79,7 +88,7 @@ def heading(record: EpisodeRecord, rows: Rows) -> None:
 def faults_of(record: EpisodeRecord) -> list[object]:
     """Give the faults of a header."""
     faults = record.header.get("faults")
-    return list(faults) if isinstance(faults, list) else []
+    return cast("list[object]", faults) if isinstance(faults, list) else []
 
 
 def overview(rows: Rows, inputs: list[Input], seen: list[Sighting]) -> None:
@@ -88,7 +97,13 @@ def overview(rows: Rows, inputs: list[Input], seen: list[Sighting]) -> None:
     lines: list[tuple[object, ...]] = []
     for told, given in zip(rows.steps, inputs, strict=False):
         lines.append(
-            (told.step, format_duration(told.t), did(given), got(told), "STALE" if told.step in stale else "")
+            (
+                told.step,
+                format_duration(told.t),
+                did(given),
+                got(told),
+                "STALE" if told.step in stale else "",
+            )
         )
     table(("step", "time", "did", "was told", ""), lines)
 
@@ -111,8 +126,8 @@ def got(told: Told) -> str:
             out.append(f"error {value.get('code')}")
         elif isinstance(value, dict) and "id" in value and "version" in value:
             out.append(f"id {value['id']} v{value['version']}")
-        elif isinstance(value, dict) and "ids" in value:
-            out.append(f"{len(value['ids'])} rows")
+        elif isinstance(value, dict) and isinstance(ids := cast("Any", value).get("ids"), list):
+            out.append(f"{len(cast('list[object]', ids))} rows")
         else:
             out.append("ok")
     return ", ".join(out)
@@ -149,7 +164,7 @@ def one_step(rows: Rows, inputs: list[Input], seen: list[Sighting], step: int) -
     click.echo(f"step {step}, sent {format_duration(given.at)}, answered {format_duration(told.t)}")
     click.echo(f"  did: {did(given)}")
     for _, value in told.results:
-        click.echo(f"  told: {ascii(value)}")
+        click.echo(f"  told: {value!a}")
     truth_table([s for s in seen if s.step == step])
     for row in rows.rows[told.first : end]:
         click.echo(f"  {ascii(str(row))[1:-1]}")
@@ -161,7 +176,7 @@ def as_record(
     """Give all that is shown as one map."""
     return {
         "episode": name_of(record),
-        "header": {k: v for k, v in record.header.items()},
+        "header": dict(record.header),
         "digest": record.digest,
         "complete": record.complete,
         "problem": record.problem,
@@ -170,7 +185,9 @@ def as_record(
                 "step": told.step,
                 "sent": given.at,
                 "t": told.t,
-                "calls": [{"id": c.id, "tool": c.tool, "arguments": c.arguments} for c in given.calls],
+                "calls": [
+                    {"id": c.id, "tool": c.tool, "arguments": c.arguments} for c in given.calls
+                ],
                 "text": given.text,
                 "results": [{"ok": ok, "value": value} for ok, value in told.results],
                 "reward": None if told.reward is None else told.reward / 1_000_000,

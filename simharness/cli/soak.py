@@ -11,12 +11,20 @@ from simharness.rollout.soak import Report, soak
 
 @click.command("soak")
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
-@click.option("--pings", type=click.IntRange(min=1), default=20_000, show_default=True, help="Calls of the agent.")
-@click.option("--users", type=click.IntRange(min=0), default=200, show_default=True, help="Background users.")
+@click.option(
+    "--pings",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Calls of the agent.",
+)
+@click.option(
+    "--users", type=click.IntRange(min=0), default=200, show_default=True, help="Background users."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(scenarios: tuple[str, ...], pings: int, users: int, seed: int, as_json: bool) -> int:
-    """Send many pings into one busy world of each product and check every reply; exits 1 on any failure."""
+    """Send many pings into a busy world of each product and check every reply; 1 on any failure."""
     names = scenarios or tuple(load_product(name).scenarios[0].id for name in product_names())
     failed = 0
     reports: list[Report] = []
@@ -27,9 +35,16 @@ def command(scenarios: tuple[str, ...], pings: int, users: int, seed: int, as_js
         reports.append(report)
         failed += report.failed
         if not as_json:
-            tell(name, report, f"simharness soak {name} --pings {pings} --users {users} --seed {seed}")
+            tell(
+                name,
+                report,
+                f"simharness soak {name} --pings {pings} --users {users} --seed {seed}",
+            )
     if as_json:
-        records = [{"scenario": name, **report.record()} for name, report in zip(names, reports, strict=True)]
+        records = [
+            {"scenario": name, **report.record()}
+            for name, report in zip(names, reports, strict=True)
+        ]
         emit_json(records[0] if len(records) == 1 else records)
     return 1 if failed else 0
 
@@ -40,7 +55,9 @@ def tell(name: str, report: Report, again: str) -> None:
         f"{name}: {report.pings} pings, {report.users} users, {report.failed} failures, "
         f"{report.invariants_broken} broken invariants"
     )
-    click.echo("  replies: " + ", ".join(f"{code} {n}" for code, n in sorted(report.answers.items())))
+    click.echo(
+        "  replies: " + ", ".join(f"{code} {n}" for code, n in sorted(report.answers.items()))
+    )
     click.echo(
         f"  {report.seconds:.1f} s, p50 {report.p50_us:.0f} us, p99 {report.p99_us:.0f} us a ping, "
         f"memory +{report.memory_growth_mb:.0f} MB"

@@ -22,7 +22,12 @@ WHO = {
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--episode", metavar="SCENARIO:SEED", help="One episode of a shard or run.")
 @click.option(
-    "--ablate", "mechanisms", multiple=True, required=True, metavar="MECHANISM", help="e.g. cache:deals.detail"
+    "--ablate",
+    "mechanisms",
+    multiple=True,
+    required=True,
+    metavar="MECHANISM",
+    help="e.g. cache:deals.detail",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_json: bool) -> int:
@@ -39,7 +44,9 @@ def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_jso
                     {
                         **arm.record(),
                         "score": None if arm.score is None else arm.score / 1_000_000,
-                        "score_before": None if arm.score_before is None else arm.score_before / 1_000_000,
+                        "score_before": None
+                        if arm.score_before is None
+                        else arm.score_before / 1_000_000,
                         "flips": arm.flips,
                     }
                     for arm in result.arms
@@ -47,7 +54,10 @@ def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_jso
             }
         )
         return 0
-    click.echo(f"{name_of(record)}, policy {result.policy or 'unknown'}: reward {reward_text(result.reward)}")
+    click.echo(
+        f"{name_of(record)}, policy {result.policy or 'unknown'}: "
+        f"reward {reward_text(result.reward)}"
+    )
     for arm in result.arms:
         change = "flips" if arm.flips else "no change"
         click.echo(

@@ -1,25 +1,85 @@
-"""All detectors, in the order of proof: reads, rewards and exceptions first, the model's own last."""
+"""All detectors, in the order of proof: the harness's own failures first, the model's last."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.findings.outcome import bad_calls, failed_ending, harness_failures, wrong_reward
-from simharness.findings.reads import stale_reads
+from simharness.findings.calls import (
+    leaked_internals,
+    silent_timeouts,
+    turned_clocks,
+    untrue_outcomes,
+)
+from simharness.findings.history import lost_updates
+from simharness.findings.locks import broken_lifetimes, broken_locks, starved_locks
+from simharness.findings.outcome import (
+    bad_calls,
+    broken_invariants,
+    failed_ending,
+    goal_at_reset,
+    harness_failures,
+    others_credit,
+    wrong_reward,
+)
+from simharness.findings.pages import torn_pages
+from simharness.findings.phantoms import phantom_contents, phantom_versions
+from simharness.findings.reads import silent_staleness, stale_reads, torn_lists, views_disagree
+from simharness.findings.shapes import changed_schemas, changed_shapes, misjudged_calls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from simharness.findings.finding import Finding
     from simharness.findings.story import Story
 
-HARNESS = (harness_failures, stale_reads, wrong_reward)
+HARNESS = (
+    harness_failures,
+    turned_clocks,
+    # What the agent was served.
+    stale_reads,
+    views_disagree,
+    torn_lists,
+    torn_pages,
+    phantom_versions,
+    phantom_contents,
+    # What its calls did.
+    silent_timeouts,
+    untrue_outcomes,
+    leaked_internals,
+    changed_schemas,
+    misjudged_calls,
+    changed_shapes,
+    # What everybody's writes did to each other.
+    lost_updates,
+    broken_locks,
+    broken_lifetimes,
+    starved_locks,
+    # What it was paid for.
+    broken_invariants,
+    goal_at_reset,
+    wrong_reward,
+    others_credit,
+    # Allowed, and not said: ambiguous.
+    silent_staleness,
+)
 MODEL = (bad_calls, failed_ending)
 
 
 def harness_findings(story: Story) -> list[Finding]:
     """Run the harness detectors."""
-    return [finding for detector in HARNESS for finding in detector(story)]
+    return list(once(finding for detector in HARNESS for finding in detector(story)))
 
 
 def model_findings(story: Story) -> list[Finding]:
     """Run the model detectors; which of them stand is for attribution to say."""
     return [finding for detector in MODEL for finding in detector(story)]
+
+
+def once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Give each finding once per code, keys and rows; of one cause, all reads that saw it stay."""
+    seen: set[tuple[object, ...]] = set()
+    for finding in findings:
+        what = finding.code, finding.keys, finding.events or finding.explanation
+        if what not in seen:
+            seen.add(what)
+            yield finding

@@ -1,4 +1,4 @@
-"""A finding: one detected thing, with its code, its place, its evidence and one sentence about it."""
+"""A finding: one detected thing, with its code, place and evidence, and one sentence about it."""
 
 from __future__ import annotations
 

@@ -1,19 +1,26 @@
-"""What was paid against what was done, what raised, and how the agent ended: H510, H511, H810, M210, M510, M513, M514."""
+"""What was paid against what was done, and by whom; what raised; how the agent ended.
+
+H220, H510, H511, H512, H514, H516, H517, H810, M210, M510, M513, M514.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from simharness.findings.finding import Effect, Finding
+from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.story import AGENT, Story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simharness.findings.story import Commit
+    from simharness.kernel.journal import Row
+
 
 def harness_failures(story: Story) -> Iterator[Finding]:
     """Find handlers that raised and episodes that the harness could not finish."""
-    raised = [row for row in story.rows if row.kind == "RAISED"]
+    raised = story.of("RAISED")
     aborted = [span for span in story.steps if span.aborted]
     if raised:
         row = raised[0]
@@ -22,9 +29,15 @@ def harness_failures(story: Story) -> Iterator[Finding]:
             step=story.step_of(row.index),
             t=row.t,
             keys=(),
-            evidence={"operation": f"{row.values['owner']}#{row.values['n']}", "type": row.values["type"]},
+            evidence={
+                "operation": f"{row.values['owner']}#{row.values['n']}",
+                "type": row.values["type"],
+            },
             events=(row.index,),
-            explanation=f"the handler of {row.values['owner']}#{row.values['n']} raised {row.values['type']}",
+            explanation=(
+                f"the handler of {row.values['owner']}#{row.values['n']} raised "
+                f"{row.values['type']}"
+            ),
             effect=Effect.HINDERED,
         )
     elif aborted:
@@ -40,37 +53,218 @@ def harness_failures(story: Story) -> Iterator[Finding]:
 
 
 def wrong_reward(story: Story) -> Iterator[Finding]:
-    """Hold the reward that was paid against the goal's predicates, on passing and on failing episodes."""
-    grades = story.grades()
+    """Hold the reward that was paid against the goal's predicates, whether it passed or not.
+
+    Where judging again came to something else, the first grade was stale and the second counts.
+    """
+    stale = list(stale_grades(story))
+    yield from stale
+    grades = regrades(story) or story.grades()
     last = story.steps[-1] if story.steps else None
     if not grades or last is None or last.reward is None:
         return
     done = all(row.values["holds"] for row in grades)
     paid = last.reward >= last.pass_mark
-    if done == paid:
+    if done == paid or any(f.effect is not Effect.NONE for f in stale):
         return
     failed = [row for row in grades if not row.values["holds"]]
     shown = failed[0] if failed else grades[0]
+    harmless = not failed or any(row.values["role"] != "footprint" for row in failed)
+    evidence = {"reward": last.reward, "goal": done, "predicate": shown.values["predicate"]}
+    reward = f"reward {last.reward / 1_000_000:g} was paid"
+    found = f"{shown.values['predicate']} ({shown.values['evidence']})"
+    if harmless:
+        met = "met" if done else "not met"
+        text = f"{reward} although the goal is {met}: {found}"
+    else:
+        text = f"{reward} although the agent did what it must not: {found}"
     yield Finding(
-        code="H511" if paid else "H510",
+        code="H510" if done else "H511" if harmless else "H516",
         step=last.step,
         t=shown.t,
         keys=(),
-        evidence={"reward": last.reward, "goal": done, "predicate": shown.values["predicate"]},
+        evidence=evidence,
         events=(shown.index,),
-        explanation=(
-            f"reward {last.reward / 1_000_000:g} was paid although the goal is {'met' if done else 'not met'}: "
-            f"{shown.values['predicate']} ({shown.values['evidence']})"
-        ),
+        explanation=text,
         mechanism="reward",
         effect=Effect.HELPED if paid else Effect.HINDERED,
     )
 
 
+def regrades(story: Story) -> list[Row]:
+    """Give the rows of the judgement without caches; none where it agreed."""
+    return [row for row in story.of("GRADE") if row.values["role"] == "regrade"]
+
+
+def stale_grades(story: Story) -> Iterator[Finding]:
+    """Find a grade that comes out otherwise when given again, or stands before the last commit."""
+    grades, again = story.grades(), regrades(story)
+    last = story.steps[-1] if story.steps else None
+    if not grades or last is None:
+        return
+    before = all(row.values["holds"] for row in grades)
+    after = all(row.values["holds"] for row in again)
+    late = story.of("COMMIT")[-1:] if not again else []
+    paid = last.reward is not None and last.reward >= last.pass_mark
+    if again:
+        by_name = {row.values["predicate"]: row for row in again}
+        for row in grades:
+            other = by_name.get(row.values["predicate"])
+            if other is None or other.values["holds"] != row.values["holds"]:
+                break
+        else:
+            row = grades[0]
+            other = by_name[row.values["predicate"]]
+        wrong = before != after and paid == before and last.reward is not None
+        effect = (Effect.HELPED if paid else Effect.HINDERED) if wrong else Effect.NONE
+        yield stale_grade(
+            story,
+            (row, other or again[0]),
+            f"judged with caches {row.values['predicate']} is "
+            f"{bool(row.values['holds'])} ({row.values['evidence']}), without them "
+            f"{bool(other is not None and other.values['holds'])} "
+            f"({other.values['evidence'] if other is not None else 'not judged'})",
+            effect,
+        )
+    elif late and late[0].index > grades[-1].index:
+        v = late[0].values
+        text = f"the grade was given before {v['owner']}#{v['n']} committed {v['table']}:{v['key']}"
+        yield stale_grade(story, (grades[-1], late[0]), text, Effect.NONE)
+
+
+def stale_grade(story: Story, rows: tuple[Row, Row], text: str, effect: Effect) -> Finding:
+    """Build an H514."""
+    return Finding(
+        code="H514",
+        step=story.steps[-1].step,
+        t=rows[0].t,
+        keys=(),
+        evidence={"predicate": rows[0].values["predicate"], "held": bool(rows[0].values["holds"])},
+        events=tuple(sorted(row.index for row in rows)),
+        explanation=text,
+        mechanism="reward",
+        effect=effect,
+    )
+
+
+def goal_at_reset(story: Story) -> Iterator[Finding]:
+    """Find goals that held before anything had been done."""
+    rows = [row for row in story.of("GRADE") if row.values["role"] == "reset"]
+    if not rows or not all(row.values["holds"] for row in rows):
+        return
+    last = story.steps[-1] if story.steps else None
+    paid = last is not None and last.reward is not None and last.reward >= last.pass_mark
+    yield Finding(
+        code="H512",
+        step=0,
+        t=rows[0].t,
+        keys=(),
+        evidence={"predicates": [row.values["predicate"] for row in rows]},
+        events=tuple(row.index for row in rows),
+        explanation=(
+            f"the goal held at the start: {rows[0].values['predicate']} "
+            f"({rows[0].values['evidence']})"
+        ),
+        mechanism="reward",
+        effect=Effect.HELPED if paid else Effect.NONE,
+    )
+
+
+KEY = re.compile(r"\b[a-z_]+:\d+\b")
+
+
+def broken_invariants(story: Story) -> Iterator[Finding]:
+    """Find declared invariants that the committed state broke at the end."""
+    for row in story.of("INVARIANT"):
+        text: str = row.values["text"]
+        keys = tuple(dict.fromkeys(KEY.findall(text)))
+        last = last_commit(story, keys[0]) if keys else None
+        yield Finding(
+            code="H220",
+            step=story.step_of(row.index),
+            t=row.t,
+            keys=keys,
+            evidence={"invariant": text},
+            events=(row.index,) if last is None else (last.row, row.index),
+            explanation=f"an invariant is broken: {text}",
+        )
+
+
+# --- whose work it was ----------------------------------------------------------------------------
+
+
+def others_credit(story: Story) -> Iterator[Finding]:
+    """Find criteria that rest on what a background user wrote last.
+
+    Only users count that make calls of their own: what commits without a CALL (a settlement, a
+    webhook, an answer) may have been caused by the agent, and the rows don't tell. Where a
+    criterion fails, the agent must have written the same before; whether that would have done is
+    not on record.
+    """
+    last = story.steps[-1] if story.steps else None
+    paid = last is not None and last.reward is not None and last.reward >= last.pass_mark
+    for row in story.grades():
+        holds = bool(row.values["holds"])
+        for key in row.values["keys"]:
+            writes = writes_of(story, key)
+            if not writes:
+                continue
+            final = writes[-1]
+            if final.owner == AGENT or (final.owner, final.n) not in story.calls:
+                continue
+            own = [c for c in writes if c.owner == AGENT]
+            if not holds and not own:
+                continue
+            done = "holds" if holds else "fails"
+            since = f", after the agent had written it as v{own[-1].after}" if own else ""
+            yield Finding(
+                code="H517",
+                step=story.step_of(row.index),
+                t=row.t,
+                keys=(key.partition(".")[0],),
+                evidence={
+                    "key": key,
+                    "by": final.name,
+                    "predicate": row.values["predicate"],
+                    "holds": holds,
+                },
+                events=(*(c.row for c in own[-1:]), final.row, row.index),
+                explanation=(
+                    f"{row.values['predicate']} {done} by what {final.name} wrote: it set {key} "
+                    f"last{since}"
+                ),
+                effect=Effect.HELPED if holds and paid else Effect.NONE,
+                confidence=Confidence.DETECTED if holds else Confidence.SUSPECTED,
+            )
+
+
+def writes_of(story: Story, key: str) -> list[Commit]:
+    """Give the commits that wrote `table:id` or `table:id.column`; none for an unknown column."""
+    name, _, column = key.partition(".")
+    table, _, number = name.partition(":")
+    commits = story.commits.get((table, int(number)), []) if number.isdecimal() else []
+    if not column:
+        return commits
+    names = story.surface.columns.get(table, ())
+    if column not in names:
+        return []
+    at = names.index(column)
+    return [c for c in commits if at in c.delta[::2]]
+
+
+def last_commit(story: Story, key: str) -> Commit | None:
+    """Give the last commit of a row."""
+    commits = writes_of(story, key)
+    return commits[-1] if commits else None
+
+
+# --- the agent's own ------------------------------------------------------------------------------
+
+
 def bad_calls(story: Story) -> Iterator[Finding]:
     """Find calls that no schema allows."""
-    for row in story.rows:
-        if row.kind == "BADCALL" and row.values["owner"] == AGENT:
+    for row in story.of("BADCALL"):
+        if row.values["owner"] == AGENT:
             yield Finding(
                 code="M210",
                 step=story.step_of(row.index),
@@ -78,13 +272,15 @@ def bad_calls(story: Story) -> Iterator[Finding]:
                 keys=(),
                 evidence={"tool": row.values["tool"], "reason": row.values["reason"]},
                 events=(row.index,),
-                explanation=f"the call of {row.values['tool']!r} was refused as {row.values['reason']}",
+                explanation=(
+                    f"the call of {row.values['tool']!r} was refused as {row.values['reason']}"
+                ),
             )
 
 
 def failed_ending(story: Story) -> Iterator[Finding]:
     """Say how an agent ended that did not reach the goal."""
-    ends = [row for row in story.rows if row.kind == "END"]
+    ends = story.of("END")
     grades = story.grades()
     if not ends or not grades or all(row.values["holds"] for row in grades):
         return

@@ -1,73 +1,113 @@
-"""The agent's side of an episode: its calls beside what it was told, and what it could know at each of them."""
+"""The agent's side of an episode: its calls beside what it was told, and what the goal lacks."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.findings.story import AGENT, Commit, Story
+from simharness.findings.finding import Confidence, Effect, Finding
+from simharness.findings.story import AGENT, Commit, Exchange, Story, told_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from simharness.kernel.journal import Row
 
 TEXT = "text"
 """Tool of a turn that was plain text."""
 SPEECH = (TEXT, "say", "finish")
 WAIT = "wait"
-MENTION = re.compile(r"([a-z][a-z_]*)\s*[:#]?\s*#?(\d{1,18})\b")
-"""A word and the number that follows it: `deal 42`, `deals:42`, `Deal #42`."""
 REF = re.compile(r"\b([a-z_]+):(\d{1,18})\b")
 VERSION_ARGUMENTS = ("if_version", "expected_version", "version")
 ENCODINGS_MAX = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """One call of the agent, or one text, with its answer. Calls of one step see nothing of each other's."""
+    """One call, or one text, with its answer. Calls of one step see nothing of each other's."""
 
-    step: int
     t: int
     """Tick at which the answer was handed over."""
-    tool: str
-    arguments: str
-    """As sent; for a text, the text."""
-    ok: bool = True
-    value: Any = None
-    """The answer, or the error as `{"code", "message", "retryable", ...}`."""
-    index: int = 0
-    """Place within the step, from 0."""
-    args: Mapping[str, Any] = field(init=False, default_factory=dict[str, Any])
+    exchange: Exchange
+    args: Mapping[str, Any]
     """The arguments; empty where they are no JSON object."""
-
-    def __post_init__(self) -> None:
-        decoded = {"text": self.arguments} if self.tool == TEXT else decode(self.arguments)
-        object.__setattr__(self, "args", decoded)
 
     @property
     def n(self) -> int:
         """The number of the call in the journal."""
-        return self.step << 16 | self.index
+        return self.exchange.n
+
+    @property
+    def step(self) -> int:
+        """The step that it was sent at."""
+        return self.exchange.step
+
+    @property
+    def tool(self) -> str:
+        """The tool, or `text`."""
+        return self.exchange.tool
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was answered without an error."""
+        return self.exchange.ok
 
     @property
     def error(self) -> str:
         """The code that it was refused with, or an empty text."""
-        return "" if self.ok else str(self.value.get("code", "")) if isinstance(self.value, dict) else "error"
+        return "" if self.ok else str(self.refusal.get("code", "error"))
+
+    @property
+    def refusal(self) -> Mapping[str, Any]:
+        """The error that it was refused with; empty for none."""
+        value = self.exchange.value
+        return cast("dict[str, Any]", value) if not self.ok and isinstance(value, dict) else {}
+
+    @property
+    def why(self) -> str:
+        """The words of the refusal."""
+        return str(self.refusal.get("message", self.error))
 
     @property
     def retryable(self) -> bool:
         """Whether the refusal said that the same call may succeed later."""
-        return not self.ok and isinstance(self.value, dict) and bool(self.value.get("retryable"))
+        return bool(self.refusal.get("retryable"))
+
+    @property
+    def writes(self) -> bool:
+        """Whether it called a tool that changes rows."""
+        call = self.exchange.rows.get("CALL")
+        return call is not None and bool(call.values["writes"])
+
+    @property
+    def commits(self) -> Sequence[Commit]:
+        """What it committed, also after its answer."""
+        return self.exchange.commits
+
+    @property
+    def version(self) -> int | None:
+        """The version that it rests on by its own word."""
+        found = (self.args.get(name) for name in VERSION_ARGUMENTS)
+        return next((value for value in found if type(value) is int), None)
 
     @property
     def text(self) -> str:
         """What it says to people: message or text."""
-        said = self.args.get("message", self.args.get("text", "")) if self.tool in SPEECH else ""
+        if self.tool not in SPEECH:
+            return ""
+        said = self.args.get("message", self.args.get("text", ""))
         return said if isinstance(said, str) else ""
+
+    @property
+    def same(self) -> str:
+        """Tool and arguments as one text, equal for equal calls."""
+        if not self.args:
+            return f"{self.tool} {self.exchange.arguments}"
+        return f"{self.tool} {json.dumps(self.args, sort_keys=True)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,92 +120,47 @@ class Shown:
 
 
 class Account:
-    """An episode as its agent lived it. Prompt, brief and tools' schemas make more decidable, where they are known."""
+    """An episode as its agent lived it; prompt and brief make more decidable.
+
+    `said` holds plain texts by step, which the journal doesn't.
+    """
 
     def __init__(
         self,
         story: Story,
-        turns: Sequence[Turn],
         *,
         prompt: str = "",
         brief: Mapping[str, Any] | None = None,
-        tools: Iterable[Mapping[str, Any]] = (),
+        said: Mapping[int, str] | None = None,
     ) -> None:
         self.story = story
-        self.turns = tuple(turns)
         self.prompt = prompt
         self.brief: Mapping[str, Any] = brief or {}
-        self.schemas: dict[str, Mapping[str, Any]] = {t["name"]: t["parameters"]["properties"] for t in tools}
-        self._rows: dict[int, list[Row]] = defaultdict(list)
-        self.tables: set[str] = set()
-        for row in story.rows:
-            v = row.values
-            if v.get("owner") == AGENT and "n" in v:
-                self._rows[v["n"]].append(row)
-            table = v.get("table") or str(v.get("view", "")).rpartition(".")[0]
-            if table:
-                self.tables.add(table)
-        self.shown: dict[str, list[Shown]] = defaultdict(list)
-        """Rows by key, in the order in which the agent was shown them."""
-        self.columns: dict[str, tuple[str, ...]] = {}
-        """Columns of each table, as far as a row of it was shown."""
+        self.turns = tuple(turns_of(story, said or {}))
+        """All that the agent did, in order."""
+        self.writes = tuple(turn for turn in self.turns if turn.writes)
+        """The calls of tools that change rows."""
+        self.tables = {commit_key[0] for commit_key in story.commits} | set(story.surface.columns)
+        self.tables |= {row.values["view"].rpartition(".")[0] for row in story.reads}
+        self._shown: dict[str, list[Shown]] = defaultdict(list)
+        self._shown_by: dict[int, list[str]] = defaultdict(list)
         for turn in self.turns:
-            if turn.ok:
-                self._see(turn)
+            for table, row, source in told_rows(turn.exchange):
+                key = f"{table}:{row['id']}"
+                self._shown[key].append(Shown(turn, row, is_fresh(row["id"], source)))
+                self._shown_by[turn.n].append(key)
 
-    def _see(self, turn: Turn) -> None:
-        for row in objects(turn.value):
-            if type(row.get("id")) is not int or type(row.get("version")) is not int:
-                continue
-            places = list(self._places(turn, row["id"], row["version"]))
-            if len(places) > 1:
-                places = [p for p in places if self.columns.get(p[0]) == tuple(row)]
-            if len(places) == 1:
-                table, fresh = places[0]
-                self.columns.setdefault(table, tuple(row))
-                self.shown[f"{table}:{row['id']}"].append(Shown(turn, row, fresh))
+    # --- calls and rows --------------------------------------------------------------------------
 
-    def _places(self, turn: Turn, key: int, version: int) -> Iterator[tuple[str, bool]]:
-        """Give the tables that a row of an answer may come from, and whether it was fresh."""
-        out: dict[str, bool] = {}
-        for row in self.rows(turn):
-            v = row.values
-            table = v.get("table") or str(v.get("view", "")).rpartition(".")[0]
-            if row.kind == "READ" and not v["view"].endswith(".auth") and v["key"] == key and v["served"] == version:
-                out[table] = v["served"] == v["true"]
-            elif row.kind == "LIST" and (key, version) in zip(*[iter(v["rows"])] * 2, strict=True):
-                out[table] = key not in v["wrong"][::4]
-            elif row.kind == "COMMIT" and v["key"] == key and v["after"] == version:
-                out[table] = True
-        return iter(out.items())
-
-    # --- calls and the journal ----------------------------------------------------------------------------------------
-
-    def rows(self, turn: Turn) -> Sequence[Row]:
-        """Give the journal's rows of a call."""
-        return self._rows.get(turn.n, ())
-
-    def begin(self, turn: Turn) -> int:
-        """Give the row that a call begins with."""
-        rows = self.rows(turn)
-        return rows[0].index if rows else next((s.first for s in self.story.steps if s.step == turn.step), 0)
-
-    def commits(self, turn: Turn) -> list[Row]:
-        """Give what a call committed, also after its answer."""
-        return [row for row in self.rows(turn) if row.kind == "COMMIT"]
-
-    def writes(self) -> Iterator[Turn]:
-        """Give the calls of tools that change rows, in order."""
-        for turn in self.turns:
-            if any(row.kind == "CALL" and row.values["writes"] for row in self.rows(turn)):
-                yield turn
+    def schema(self, tool: str) -> Mapping[str, Any]:
+        """Give the schemas of a tool's arguments by name; empty where they aren't known."""
+        known: Mapping[str, Any] = self.story.surface.schemas.get(tool, {}).get("properties", {})
+        return known
 
     def table_of(self, stem: str) -> str:
-        """Give the table whose rows an id named `<stem>_id` means; empty where none is called so."""
-        for name in (f"{stem}s", f"{stem[:-1]}ies", f"{stem}es", stem):
-            if name in self.tables:
-                return name
-        return ""
+        """Give the table whose rows `<stem>_id` means; empty where none is called so."""
+        names = (f"{stem}s", f"{stem[:-1]}ies", f"{stem}es", stem)
+        return next((name for name in names if name in self.tables), "")
 
     def named(self, turn: Turn) -> list[str]:
         """Give the rows that a call names by id, as `table:id`, in the order of its arguments."""
@@ -176,18 +171,61 @@ class Account:
         ]
 
     def target(self, turn: Turn) -> str:
-        """Give the row that a call is about: the first that it names; empty where it names none."""
+        """Give the row that a call is about: the first that it names; empty for none."""
         return next(iter(self.named(turn)), "")
+
+    def begin(self, turn: Turn) -> int:
+        """Give the row of the journal that a call begins with."""
+        if turn.exchange.rows or turn.exchange.reads:
+            return turn.exchange.begin
+        return next((s.first for s in self.story.steps if s.step == turn.step), 0)
+
+    def made_good(self, turn: Turn) -> bool:
+        """Tell whether a refused call went through later: the same tool, about the same row."""
+        key = self.target(turn)
+        return not turn.ok and any(
+            t.ok and t.tool == turn.tool and self.target(t) == key for t in self.after(turn)
+        )
+
+    def after(self, turn: Turn) -> Iterator[Turn]:
+        """Give the turns of later steps."""
+        return (t for t in self.turns if t.step > turn.step)
+
+    def committed(self, turn: Turn, key: str) -> bool:
+        """Tell whether a call committed a key of a goal: `table:id`, or `table:id.column`."""
+        place, _, column = key.partition(".")
+        table, number = split(place)
+        for commit in turn.commits:
+            if (commit.table, commit.key) == (table, number):
+                names = [self.story.column(table, i) for i in commit.changes]
+                if not column or column in names or any(" " in name for name in names):
+                    return True
+        return False
+
+    # --- what was shown --------------------------------------------------------------------------
+
+    def shown(self, key: str) -> Sequence[Shown]:
+        """Give how a row was shown, oldest first."""
+        return self._shown.get(key, ())
+
+    def shown_by(self, turn: Turn) -> Sequence[str]:
+        """Give the rows that an answer showed, as `table:id`."""
+        return self._shown_by.get(turn.n, ())
 
     def last(self, key: str, turn: Turn) -> Shown | None:
         """Give what a row was last shown as before a call."""
-        return next((s for s in reversed(self.shown.get(key, ())) if s.turn.step < turn.step), None)
+        return next((s for s in reversed(self.shown(key)) if s.turn.step < turn.step), None)
 
-    def looked_since(self, key: str, after: Turn, before: Turn | None = None) -> bool:
-        """Tell whether a row was shown again after one call and before another."""
-        return any(
-            s.turn.step > after.step and (before is None or s.turn.step < before.step) for s in self.shown.get(key, ())
-        )
+    def conflict(self, turn: Turn) -> Turn | None:
+        """Give the last conflict on a call's row since that row was last shown."""
+        key = self.target(turn)
+        shown = self.last(key, turn)
+        since = shown.turn.step if shown is not None else 0
+        for earlier in reversed(self.turns):
+            between = since < earlier.step < turn.step
+            if between and key and earlier.error == "conflict" and self.target(earlier) == key:
+                return earlier
+        return None
 
     def others(self, keys: Iterable[str], after: int, before: int) -> list[Commit]:
         """Give other actors' commits of some rows between two rows of the journal."""
@@ -198,24 +236,19 @@ class Account:
             if commit.owner != AGENT and after < commit.row < before
         ]
 
-    def column(self, table: str, index: int) -> str:
-        """Name a column by its number; empty where no row of the table was shown."""
-        names = self.columns.get(table, ())
-        return names[index] if index < len(names) else ""
+    def changed_unseen(self, turn: Turn) -> bool:
+        """Tell whether others changed a row of a call after the agent's last look at it."""
+        keys = self.named(turn)
+        looks = [self.begin(s.turn) for key in keys if (s := self.last(key, turn))]
+        at = turn.commits[-1].row if turn.commits else self.answered(turn)
+        return bool(looks) and bool(self.others(keys, min(looks), at))
 
-    def committed(self, turn: Turn, key: str) -> bool:
-        """Tell whether a call committed a key of a goal: `table:id`, or `table:id.column`."""
-        place, _, column = key.partition(".")
-        table, number = split(place)
-        for row in self.commits(turn):
-            v = row.values
-            if v["table"] == table and v["key"] == number:
-                names = [self.column(table, i) for i in v["delta"][::2]]
-                if not column or column in names or "" in names:
-                    return True
-        return False
+    def answered(self, turn: Turn) -> int:
+        """Give the row of the journal that a call ends with."""
+        row = turn.exchange.rows.get("RETURN") or turn.exchange.rows.get("TIMEOUT")
+        return row.index if row is not None else self.begin(turn)
 
-    # --- the goal -----------------------------------------------------------------------------------------------------
+    # --- the goal --------------------------------------------------------------------------------
 
     @cached_property
     def grades(self) -> list[Row]:
@@ -235,84 +268,58 @@ class Account:
     @cached_property
     def end(self) -> Row | None:
         """The END row."""
-        return next((row for row in self.story.rows if row.kind == "END"), None)
+        return next(iter(self.story.of("END")), None)
 
+    # --- findings --------------------------------------------------------------------------------
 
-class Known:
-    """What ids, numbers and texts an agent has been given so far."""
-
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        self._ids: dict[int, set[str]] = defaultdict(set)
-        """Numbers that were given as an id, with the words that they were given under."""
-        self.numbers: set[int] = set()
-        self._groups: list[set[int]] = []
-        """Numbers that were told together."""
-        self._texts: list[str] = []
-        self.read_text(account.prompt)
-        self.learn(account.brief)
-
-    def learn(self, value: object, name: str = "") -> None:
-        """Take in an answer, or part of one."""
-        if isinstance(value, Mapping):
-            items = cast("Mapping[str, object]", value)
-            if group := {v for v in items.values() if type(v) is int}:
-                self._groups.append(group)
-            for key, inner in items.items():
-                self.learn(inner, key)
-        elif isinstance(value, (list, tuple)):
-            for inner in cast("Sequence[object]", value):
-                self.learn(inner, name)
-        elif type(value) is int:
-            self.numbers.add(value)
-            if name.endswith("_id") or name.endswith("_ids"):
-                self._ids[value].add(name.rpartition("_id")[0])
-            elif name.endswith(("ids", "refs")):
-                self._ids[value].add("")
-        elif isinstance(value, str):
-            self.read_text(value)
-
-    def row(self, key: str) -> None:
-        """Take in that a row was shown."""
-        table, number = split(key)
-        self._ids[number].add(table)
-
-    def read_text(self, text: str) -> None:
-        """Take in a text: its numbers, and as ids those that follow a word."""
-        self._texts.append(text.lower())
-        self.numbers.update(int(digits) for digits in re.findall(r"\d{1,18}", text))
-        for word, digits in MENTION.findall(text.lower()):
-            self._ids[int(digits)].add(word)
-
-    def has_id(self, number: int, stem: str) -> bool:
-        """Tell whether a number was given as an id of what `stem` means, or of something that nobody can tell."""
-        table = self._account.table_of(stem)
-        return any(
-            not table or not (source := self.table(word)) or source == table for word in self._ids.get(number, ())
+    def noted(
+        self,
+        code: str,
+        turn: Turn,
+        keys: Sequence[str],
+        explanation: str,
+        *,
+        advisory: bool = False,
+        **evidence: Any,
+    ) -> Finding:
+        """Make the finding of one turn; it hindered where it concerns what the goal lacks."""
+        touched = not advisory and not self.lacking.isdisjoint(keys)
+        return Finding(
+            code=code,
+            step=turn.step,
+            t=turn.t,
+            keys=tuple(keys),
+            evidence={"tool": turn.tool, **evidence},
+            events=(self.begin(turn),),
+            explanation=explanation,
+            effect=Effect.HINDERED if touched else Effect.NONE,
+            confidence=Confidence.SUSPECTED if advisory else Confidence.DETECTED,
         )
 
-    def table(self, word: str) -> str:
-        """Give the table that a word means; empty for none."""
-        return word if word in self._account.tables else self._account.table_of(word)
 
-    def has_text(self, text: str) -> bool:
-        """Tell whether a text occurs in what was told."""
-        return any(text.lower() in told for told in self._texts)
+def turns_of(story: Story, said: Mapping[int, str]) -> Iterator[Turn]:
+    """Give what the agent did, step by step."""
+    for span in story.steps:
+        t = span.t if span.t is not None else story.rows[span.first].t if story.rows else 0
+        if span.step in said:
+            text = said[span.step]
+            spoken = Exchange(span.step << 16, span.step, TEXT, text, told=True, ok=True)
+            yield Turn(t, spoken, {"text": text})
+        for i in range(len(span.calls)):
+            exchange = story.exchanges[span.step << 16 | i]
+            yield Turn(t, exchange, decode(exchange.arguments or ""))
 
-    def has_number(self, number: int) -> bool:
-        """Tell whether a number was given, or is a sum, difference, product or percentage of two told together."""
-        if number in self.numbers or abs(number) <= 1:
-            return True
-        return any(
-            number in (a + b, a - b, a * b, a * b // 100, a * (100 - b) // 100)
-            for group in self._groups
-            for a in group
-            for b in group
-        )
+
+def is_fresh(key: int, source: Row | None) -> bool:
+    """Tell whether a row was served as it was; what a write answers is."""
+    if source is None:
+        return True
+    v = source.values
+    return v["served"] == v["true"] if source.kind == "READ" else key not in v["wrong"][::4]
 
 
 def decode(raw: str) -> dict[str, Any]:
-    """Decode arguments as sent; also those encoded more than once. Gives nothing for what is no object."""
+    """Decode arguments as sent, also if encoded more than once; nothing for what is no object."""
     value: Any = raw
     try:
         for _ in range(ENCODINGS_MAX):
@@ -324,20 +331,8 @@ def decode(raw: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def objects(value: object) -> Iterator[dict[str, Any]]:
-    """Give all objects in a JSON value, outer ones first."""
-    if isinstance(value, dict):
-        held = cast("dict[str, Any]", value)
-        yield held
-        for inner in held.values():
-            yield from objects(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in cast("Sequence[object]", value):
-            yield from objects(inner)
-
-
 def split(key: str) -> tuple[str, int]:
-    """Take `table:id` (with or without a column) apart; the id is -1 where it is no number."""
+    """Take `table:id`, with or without a column, apart; the id is -1 where it is no number."""
     table, _, number = key.partition(".")[0].partition(":")
     return table, int(number) if number.isdecimal() else -1
 

@@ -1,9 +1,9 @@
 """Random draws with addresses: who draws, in which of its operations, for what, and which one.
 
-A draw is a pure function of `(seed, owner, operation number, purpose, k)`. Nothing is ever taken from a shared stream,
-so a call that is added, dropped or repaired shifts nobody else's draws. The bits are raw Philox 4x64-10 output, which
-NumPy keeps stable for named bit generators; NumPy's distributions carry no such promise and are not used. Every
-distribution here is integer arithmetic.
+A draw is a pure function of `(seed, owner, operation number, purpose, k)`. Nothing is ever taken
+from a shared stream, so a call that is added, dropped or repaired shifts nobody else's draws. The
+bits are raw Philox 4x64-10 output, which NumPy keeps stable for named bit generators; NumPy's
+distributions carry no such promise and are not used. Every distribution here is integer arithmetic.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def word_of(name: str) -> int:
 
 
 class Draws:
-    """The one source of random words of a world: a single Philox generator, re-keyed for every fetch.
+    """The one source of random words of a world.
+
+    A single Philox generator, re-keyed for every fetch.
 
     Not safe to share between threads; a world is driven by one thread at a time.
     """
@@ -51,7 +53,8 @@ class Draws:
             raise UsageError(f"seed {seed!r} is not usable", "give an int from 0 to 2**64 - 1")
         self.seed = seed
         self.counts: dict[str, int] = {}
-        """Fetches by owner; checkpoints carry them, so that a divergence can name the first culprit."""
+        """Fetches by owner; checkpoints carry them, so that a divergence can name the first
+        culprit."""
         self._bits: Any = Philox(key=[0, 0])  # NumPy's own type of `state` differs by version
         self._raw = self._bits.random_raw
         # Plain lists: NumPy reads them in 0.3 us, arrays take more than twice that.
@@ -66,7 +69,10 @@ class Draws:
         }
 
     def twin(self) -> Draws:
-        """Give a source of the same words that counts for itself; it shares the generator, which costs 7 us to make."""
+        """Give a source of the same words that counts for itself.
+
+        It shares the generator, which costs 7 us to make.
+        """
         twin = Draws.__new__(Draws)
         twin.seed = self.seed
         twin.counts = {}
@@ -123,7 +129,9 @@ class Stream:
     def below(self, bound: int, purpose: str = "choice", k: int = 0) -> int:
         """Draw uniformly from `0 .. bound - 1` (exactly: multiply-shift with rejection)."""
         if bound <= 0 or bound > WORD:
-            raise UsageError(f"bound {bound!r} of draw {purpose!r} is not usable", "give 1 to 2**64")
+            raise UsageError(
+                f"bound {bound!r} of draw {purpose!r} is not usable", "give 1 to 2**64"
+            )
         product = self.bits(purpose, k) * bound
         low = product & MASK
         if low < bound:
@@ -148,7 +156,7 @@ class Stream:
         return items[self.below(len(items), purpose, k)]
 
     def cumulative(self, ends: Sequence[int], purpose: str = "choice", k: int = 0) -> int:
-        """Draw an index in proportion to weights given as their running totals (what `weighted` does, faster)."""
+        """Draw an index in proportion to weights given as their running totals."""
         return bisect_right(ends, self.below(ends[-1], purpose, k))
 
     def weighted(self, weights: Sequence[int], purpose: str = "choice", k: int = 0) -> int:
@@ -181,7 +189,10 @@ _LN2 = 762123384785
 
 @lru_cache(maxsize=1)
 def _log2_table() -> tuple[int, ...]:
-    """Tabulate log2(1 + i/256), i = 0 .. 256, in units of 2**-40, by squaring: ints alone, so the same everywhere."""
+    """Tabulate log2(1 + i/256), i = 0 ..
+
+    256, in units of 2**-40, by squaring: ints alone, so the same everywhere.
+    """
     table: list[int] = []
     for i in range(257):
         mantissa = (256 + i) << 56  # 1.0 is 2**64
@@ -199,7 +210,10 @@ def _log2_table() -> tuple[int, ...]:
 
 
 def minus_ln(word: int) -> int:
-    """Give -ln((word + 1) / 2**64) in units of 2**-40, by table and linear interpolation (error below 3e-6)."""
+    """Give -ln((word + 1) / 2**64) in units of 2**-40.
+
+    A table with linear interpolation: the error is below 3e-6.
+    """
     table = _log2_table()
     u = word + 1
     length = u.bit_length()  # u is in [2**(length-1), 2**length)

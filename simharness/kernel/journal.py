@@ -1,7 +1,8 @@
 """The rows of the journal: what each kind means and which columns it has.
 
-A row is a tuple `(kind, t, *columns)`; `t` is the simulated instant in ticks. Names are interned: the journal writes a
-STR row when a name first appears and its number afterwards. In a recording `t` is the difference to the row before.
+A row is a tuple `(kind, t, *columns)`; `t` is the simulated instant in ticks. Names are interned:
+the journal writes a STR row when a name first appears and its number afterwards. In a recording `t`
+is the difference to the row before.
 """
 
 from __future__ import annotations
@@ -60,7 +61,19 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     LOCK: ("@owner", "n", "@lock"),
     UNLOCK: ("@owner", "n", "@lock"),
     LOCKTIMEOUT: ("@owner", "n", "@lock"),
-    COMMIT: ("@owner", "n", "order", "@table", "key", "before", "after", "delta", "given", "read", "unmeant"),
+    COMMIT: (
+        "@owner",
+        "n",
+        "order",
+        "@table",
+        "key",
+        "before",
+        "after",
+        "delta",
+        "given",
+        "read",
+        "unmeant",
+    ),
     RANK: ("@process", "sequence", "rank"),
     FAULT: ("@fault", "on"),
     BUSY: ("@owner", "n", "@pool", "waiting"),
@@ -75,12 +88,14 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name (as -1 - number). READ: served and true are versions (0 = never existed), age and
 bound are ticks, age 0 = fresh. LIST: rows is flat `[key, version, ...]`, wrong is flat
 `[key, served, true, age, ...]`. COMMIT: before and after are
-versions (after < 0: the row was deleted at version -after), delta is flat `[column, value, ...]`, given is the version
-that the caller said its write rests on (0 for none), read the version that the new values were computed on, unmeant the
-changed columns that the call didn't name. CALL: writes is 1 for a tool that changes rows. END: waited is the simulated
-time that the agent spent waiting for answers. GRADE: role is goal, footprint, reset (the goal held before anything was
-done) or regrade (judged again with empty caches, written only when it comes out otherwise). INVARIANT rows stand for what
-is broken. SCHEMA: the digest of all tools' schemas, at the start and whenever it has changed."""
+versions (after < 0: the row was deleted at version -after), delta is flat `[column, value, ...]`,
+given is the version that the caller said its write rests on (0 for none), read the version that the
+new values were computed on, unmeant the changed columns that the call didn't name. CALL: writes is
+1 for a tool that changes rows. END: waited is the simulated time that the agent spent waiting for
+answers. GRADE: role is goal, footprint, reset (the goal held before anything was done) or regrade
+(judged again with empty caches, written only when it comes out otherwise). INVARIANT rows stand for
+what is broken. SCHEMA: the digest of all tools' schemas, at the start and whenever it has
+changed."""
 
 NAMES: Final[dict[int, str]] = {
     value: name
@@ -120,16 +135,22 @@ class Decoder:
         kind = raw[0] if raw else None
         columns = COLUMNS.get(kind) if isinstance(kind, int) else None
         if columns is None or not isinstance(kind, int) or len(raw) != len(columns) + 2:
-            raise DamagedRecording(f"row {index} has no known shape: kind {kind!r}, {len(raw)} columns")
+            raise DamagedRecording(
+                f"row {index} has no known shape: kind {kind!r}, {len(raw)} columns"
+            )
         values: dict[str, Any] = {}
         for column, value in zip(columns, raw[2:], strict=True):
             if column[0] == "@":
                 if not isinstance(value, int) or not 0 <= value < len(self.names):
-                    raise DamagedRecording(f"row {index} names number {value!r} that no row introduced")
+                    raise DamagedRecording(
+                        f"row {index} names number {value!r} that no row introduced"
+                    )
                 values[column[1:]] = self.names[value]
             elif column[0] == "~":
                 if not isinstance(value, int) or -1 - value >= len(self.names):
-                    raise DamagedRecording(f"row {index} names number {value!r} that no row introduced")
+                    raise DamagedRecording(
+                        f"row {index} names number {value!r} that no row introduced"
+                    )
                 values[column[1:]] = value if value >= 0 else self.names[-1 - value]
             else:
                 values[column] = value
@@ -146,7 +167,7 @@ class Decoder:
 
 
 def deltas(rows: Sequence[RawRow], start: int, last: int) -> tuple[list[RawRow], int]:
-    """Give `rows[start:]` with `t` relative to the row before (the first to `last`), and the last instant."""
+    """Give `rows[start:]` with each `t` relative to the row before, and the last instant."""
     out: list[RawRow] = []
     append = out.append
     for row in rows[start:] if start else rows:
@@ -163,7 +184,10 @@ class Undelta:
         self.t = 0
 
     def absolute(self, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Give the rows with absolute instants. Raises DamagedRecording for rows that aren't rows."""
+        """Give the rows with absolute instants.
+
+        Raises DamagedRecording for rows that aren't rows.
+        """
         out: list[tuple[Any, ...]] = []
         for row in rows:
             if len(row) < 2 or type(row[1]) is not int:

@@ -18,7 +18,10 @@ Span = tuple[int, int]
 
 
 class Actor:
-    """Whoever acts: the agent, a background user, a worker. Remembers what it has read and written."""
+    """Whoever acts: the agent, a background user, a worker.
+
+    Remembers what it has read and written.
+    """
 
     __slots__ = ("audited", "identity", "name", "next_n", "number", "reads", "stream", "writes")
 
@@ -27,13 +30,15 @@ class Actor:
         self.number = world.intern(name)
         """The interned name."""
         self.identity = identity
-        """Whom it is signed in as: a row id of the product's table of people; 0 is nobody in particular."""
+        """Whom it is signed in as: a row id of the product's table of people; 0 is nobody in
+        particular."""
         self.audited = audited
         """True for the agent: what it observes is held against the contract."""
         self.next_n = 1
         """Number of its next operation, for actors that number their own."""
         self.stream: Stream | None = None
-        """Draws of the cycle under way; the operation of the same number goes on with the words fetched for it."""
+        """Draws of the cycle under way; the operation of the same number goes on with the words
+        fetched for it."""
         self.reads: dict[tuple[int, int], tuple[int, object]] = {}
         """Last `(version, row)` served, by (table number, key)."""
         self.writes: dict[tuple[int, int], int] = {}
@@ -94,7 +99,10 @@ class Operation(Stream):
         return self.world.pause(self.wait_ticks(span, label, k))
 
     def wait_ticks(self, span: Span, label: str, k: int = 0) -> int:
-        """Decide the length of the elastic wait `label` in ticks: pinned, decided by name, or drawn."""
+        """Decide the length of the elastic wait `label` in ticks.
+
+        Pinned, decided by name, or drawn.
+        """
         pins = self.pins
         if pins is not None and label in pins:
             return pins[label]
@@ -103,7 +111,8 @@ class Operation(Stream):
             return low
         bound = high - low + 1
         if k == 0:
-            # `below` without its calls, for the commonest draw: a declared purpose that needs no second attempt.
+            # `below` without its calls, for the commonest draw: a declared purpose that needs no
+            # second attempt.
             slot = SLOTS.get(label)
             if slot is not None:
                 words = self._words

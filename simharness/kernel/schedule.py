@@ -1,8 +1,8 @@
 """Who goes first: every ordering decision passes through `Scheduler`, two methods wide.
 
-A decision is addressed by name, `(process name, the process's own sequence number)`, never by a global index: a shrunk
-schedule still means the same after unrelated processes have been added. Policies are pure functions of their seed and
-that address.
+A decision is addressed by name, `(process name, the process's own sequence number)`, never by a
+global index: a shrunk schedule still means the same after unrelated processes have been added.
+Policies are pure functions of their seed and that address.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RANK_BITS = 32
-"""Ranks are ints from 0 to 2**32 - 1; lower goes first, equal ranks go in the order of scheduling."""
+"""Ranks are ints from 0 to 2**32 - 1; lower goes first, equal ranks go in the order of
+scheduling."""
 
 
 class Scheduler(Protocol):
     """Orders events of the same instant and priority."""
 
     def rank(self, owner: str, sequence: int) -> int:
-        """Rank the `sequence`-th event that process `owner` schedules (0 keeps the order of scheduling)."""
+        """Rank the `sequence`-th event that process `owner` schedules; 0 keeps the order."""
         ...
 
     def on_access(self, owner: str, key: str) -> None:
@@ -110,16 +111,19 @@ def parse_scheduler(record: Mapping[str, object]) -> Scheduler:
             named: dict[tuple[str, int], int] = {}
             for item in decisions:
                 match item:
-                    case [str(owner), int(sequence), int(rank)] if (owner, sequence) not in named and not (
-                        isinstance(sequence, bool) or isinstance(rank, bool)
-                    ):
+                    case [str(owner), int(sequence), int(rank)] if (
+                        owner,
+                        sequence,
+                    ) not in named and not (isinstance(sequence, bool) or isinstance(rank, bool)):
                         named[owner, sequence] = rank
                     case _:
                         raise UsageError(
-                            f"decision {item!r} is not readable", "give [process, sequence, rank], each once"
+                            f"decision {item!r} is not readable",
+                            "give [process, sequence, rank], each once",
                         )
             return Named(named)
         case _:
             raise UsageError(
-                f"scheduling policy {dict(record)!r} is not known", "use fifo, random (with a seed) or named"
+                f"scheduling policy {dict(record)!r} is not known",
+                "use fifo, random (with a seed) or named",
             )

@@ -1,11 +1,11 @@
 """The world: SimPy's environment with integer time, named processes, addressed draws and a journal.
 
-SimPy itself is not forked. In SimPy 4.1 everything reaches the heap through `Environment.schedule`, so overriding that
-one method is enough to order events; the drive loop is our own because SimPy's `run` leaves its stop event queued after a
-failure and says nothing when nobody can move.
+SimPy itself is not forked. In SimPy 4.1 everything reaches the heap through `Environment.schedule`,
+so overriding that one method is enough to order events; the drive loop is our own because SimPy's
+`run` leaves its stop event queued after a failure and says nothing when nobody can move.
 """
-# SimPy's events keep their state in underscored attributes, and a drive loop without method calls must read them.
-# pyright: reportPrivateUsage=false
+# SimPy's events keep their state in underscored attributes, and a drive loop without method calls
+# must read them. pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Process(simpy.Process):
     def _resume(self, event: Event) -> None:
         """Go on after `event`: SimPy's own steps, but for a failure, which is thrown as it is.
 
-        SimPy throws a copy, `type(e)(*e.args)`: attributes vanish and a class that takes other arguments is a TypeError.
+        SimPy throws a copy, `type(e)(*e.args)`: attributes vanish and a class that takes other
+        arguments is a TypeError.
         """
         world = self._world
         world._active_proc = self
@@ -76,7 +77,9 @@ class Process(simpy.Process):
                 callbacks: Any = event.callbacks
             except AttributeError:
                 kind = type(event).__name__
-                self._end(False, HarnessError(f"process {self._label!r} yields a {kind}, not an event"))
+                self._end(
+                    False, HarnessError(f"process {self._label!r} yields a {kind}, not an event")
+                )
                 break
             if callbacks is not None:
                 callbacks.append(self._resume)
@@ -96,7 +99,10 @@ class Process(simpy.Process):
 
 
 class Numbers(dict[str, int]):
-    """Names to numbers, in the order of their first use. A hit costs no Python call, and rows are full of names."""
+    """Names to numbers, in the order of their first use.
+
+    A hit costs no Python call, and rows are full of names.
+    """
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -112,7 +118,8 @@ class Numbers(dict[str, int]):
 class World(simpy.Environment):
     """One simulated universe: clock, schedule, random draws, commit order, journal.
 
-    Ticks are ints (microseconds since the start). Everything between two yields of a process is atomic.
+    Ticks are ints (microseconds since the start). Everything between two yields of a process is
+    atomic.
     """
 
     def __init__(self, seed: int, *, scheduler: Scheduler | None = None, epoch: int = 0) -> None:
@@ -131,7 +138,8 @@ class World(simpy.Environment):
         self.alive: dict[str, Process] = {}
         """Processes that haven't ended, by name, in the order of their start."""
         self.alarms = 0
-        """Times that a part did what a sound one doesn't; a verdict looks closer when there are any."""
+        """Times that a part did what a sound one doesn't; a verdict looks closer when there are
+        any."""
         self.reactions = 0
         """Effects of actions that are still under way (a settling episode waits for them)."""
         self.numbers = Numbers(self)
@@ -149,7 +157,7 @@ class World(simpy.Environment):
             self._start_ranks: dict[str, int] = {}
             self.schedule = self._schedule_ranked  # type: ignore[method-assign]
 
-    # --- time and order -------------------------------------------------------------------------------------------
+    # --- time and order ---------------------------------------------------------------------------
 
     @property
     def ticks(self) -> int:
@@ -169,7 +177,10 @@ class World(simpy.Environment):
     def schedule(
         self, event: Event, priority: EventPriority = NORMAL, delay: int | float = 0
     ) -> None:
-        """Put an event on the heap, `delay` ticks from now. Raises UsageError unless the delay is an int >= 0."""
+        """Put an event on the heap, `delay` ticks from now.
+
+        Raises UsageError unless the delay is an int >= 0.
+        """
         if type(delay) is not int or delay < 0:
             raise bad_delay(delay)
         self._serial = serial = self._serial + 1
@@ -188,14 +199,19 @@ class World(simpy.Environment):
         if isinstance(event, Initialize):
             self._start_ranks[owner] = rank
         elif isinstance(event, Interruption) and not has_started(event.process):
-            rank = max(rank, self._start_ranks[event.process.name])  # no interrupt comes before the start
+            rank = max(
+                rank, self._start_ranks[event.process.name]
+            )  # no interrupt comes before the start
         if rank:
             self.emit((journal.RANK, self._now, self.intern(owner), sequence, rank))
         # One key: SimPy's heap entries have four places, and rank << 64 | serial keeps them so.
         heappush(self._queue, (self._now + delay, priority, rank << 64 | serial, event))
 
     def _owner(self, event: Event) -> str:
-        """Name the process that a decision belongs to; a global count of decisions would shift with every addition."""
+        """Name the process that a decision belongs to.
+
+        A global count of decisions would shift with every addition.
+        """
         if isinstance(event, Initialize):
             started: Any = event.callbacks[0]
             name: str = started.__self__.name
@@ -204,7 +220,10 @@ class World(simpy.Environment):
         return active.name if active is not None else self._caller
 
     def pause(self, ticks: int) -> Event:
-        """Give an event `ticks` from now; 0 is over already, and a process that yields it goes straight on."""
+        """Give an event `ticks` from now.
+
+        0 is over already, and a process that yields it goes straight on.
+        """
         if ticks == 0 and type(ticks) is int:
             return self._done
         event = Event.__new__(Event)
@@ -216,11 +235,14 @@ class World(simpy.Environment):
         return event
 
     def timer(self, ticks: int) -> Event:
-        """Give an exact timer (a TTL, lease or deadline), which no scheduling policy may stretch."""
+        """Give an exact timer (a TTL, lease, deadline), which no policy may stretch."""
         return self.pause(ticks)
 
     def point(self, label: str) -> Event:
-        """Mark a place where a real system could be preempted: others of this instant may run before it goes on."""
+        """Mark a place where a real system could be preempted.
+
+        Others of this instant may run before it goes on.
+        """
         event = Wait(self, label)
         event._ok = True
         event._value = None
@@ -249,13 +271,15 @@ class World(simpy.Environment):
 
         return run
 
-    # --- processes ------------------------------------------------------------------------------------------------
+    # --- processes --------------------------------------------------------------------------------
 
     def spawn(self, name: str, generator: Generator[Event, Any, Any]) -> Process:
         """Start a supervised process. Raises HarnessError when a live process has that name."""
         if name in self.alive:
             generator.close()
-            raise HarnessError(f"process {name!r} is already running", "give each process a name of its own")
+            raise HarnessError(
+                f"process {name!r} is already running", "give each process a name of its own"
+            )
         process = Process(self, generator, name)
         self.alive[name] = process
         process.callbacks.append(self._ended)
@@ -269,19 +293,23 @@ class World(simpy.Environment):
         """Say of every live process what it waits for, in the order of their start."""
         return [f"{name} waits for {describe(process)}" for name, process in self.alive.items()]
 
-    # --- the drive loop -------------------------------------------------------------------------------------------
+    # --- the drive loop ---------------------------------------------------------------------------
 
     def advance_to(self, ticks: int) -> None:
         """Run everything up to and including instant `ticks`, and let the clock stand there."""
         if type(ticks) is not int or ticks < self._now:
-            raise UsageError(f"can't advance to tick {ticks!r} from tick {self._now}", "time runs forward")
+            raise UsageError(
+                f"can't advance to tick {ticks!r} from tick {self._now}", "time runs forward"
+            )
         queue = self._queue
         while queue and queue[0][0] <= ticks:
             self._run_instant(queue)
         self._now = ticks
 
     def drive(self, until: Event, deadline: int) -> bool:
-        """Run until `until` has been processed; False when instant `deadline` would be passed before that.
+        """Run until `until` has been processed.
+
+        False when instant `deadline` would be passed before that.
 
         Raises Deadlock when nothing is left to happen.
         """
@@ -294,7 +322,8 @@ class World(simpy.Environment):
                     return True
                 if not queue:
                     raise Deadlock(
-                        f"nobody can move at {format_duration(self._now)}: " + "; ".join(self.waiting()[:8]),
+                        f"nobody can move at {format_duration(self._now)}: "
+                        + "; ".join(self.waiting()[:8]),
                         "look for a lock that is never released or an event that nobody triggers",
                     )
                 if queue[0][0] > deadline:
@@ -342,10 +371,10 @@ class World(simpy.Environment):
         """Give the tick of the next event, or None when there is none."""
         return self._queue[0][0] if self._queue else None  # type: ignore[return-value]  # ints by `schedule`
 
-    # --- names ----------------------------------------------------------------------------------------------------
+    # --- names ------------------------------------------------------------------------------------
 
     def intern(self, name: str) -> int:
-        """Give the number of `name`, introducing it in the journal when it is new (`numbers[name]` is the same)."""
+        """Give the number of `name`, introducing it in the journal when it is new."""
         return self.numbers[name]
 
     @property

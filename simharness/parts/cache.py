@@ -1,9 +1,12 @@
-"""A cache in front of a view: entries with a TTL, fills that may come late, invalidations that may be slow or lost.
+"""A cache in front of a view.
+
+Entries with a TTL, fills that may come late, invalidations that may be slow or lost.
 
 One rule, here and in the auditor: an entry whose age equals its TTL has expired.
 
-What can go wrong is all in the knobs: invalidations that are never sent, sent before the commit, delayed by a slow
-worker or dropped from a full queue; fills that land after an invalidation because nothing fences them.
+What can go wrong is all in the knobs: invalidations that are never sent, sent before the commit,
+delayed by a slow worker or dropped from a full queue; fills that land after an invalidation because
+nothing fences them.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ class Entry:
 
     __slots__ = ("at", "matches", "order", "ttl", "value")
 
-    def __init__(self, value: Any, order: int, at: int, ttl: int, matches: Callable[[Any], bool] | None) -> None:
+    def __init__(
+        self, value: Any, order: int, at: int, ttl: int, matches: Callable[[Any], bool] | None
+    ) -> None:
         self.value = value
         """A row or None; for a query, a tuple of rows."""
         self.order = order
@@ -43,7 +48,10 @@ class Entry:
 
 
 class Cache:
-    """The cached answers of one view of one table; `scope` says whether they are rows or queries."""
+    """The cached answers of one view of one table.
+
+    `scope` says whether they are rows or queries.
+    """
 
     __slots__ = (
         "_busy_until",
@@ -94,7 +102,7 @@ class Cache:
         table.listeners.append(self._on_commit)
         table.statement_listeners.append(self)
 
-    # --- reading and filling --------------------------------------------------------------------------------------
+    # --- reading and filling ----------------------------------------------------------------------
 
     def lookup(self, key: Hashable) -> Entry | None:
         """Give the live entry of a key; drops it when it has expired."""
@@ -114,15 +122,25 @@ class Cache:
         return entry
 
     def fill(
-        self, key: Hashable, value: Any, order: int, wait: int, matches: Callable[[Any], bool] | None = None
+        self,
+        key: Hashable,
+        value: Any,
+        order: int,
+        wait: int,
+        matches: Callable[[Any], bool] | None = None,
     ) -> None:
-        """Store an answer that was true as of `order`, `wait` ticks from now; nobody waits for it."""
+        """Store an answer that was true as of `order`, `wait` ticks from now.
+
+        Nobody waits for it.
+        """
         if wait == 0:
             self._put(key, value, order, matches)
         else:
             self.world.after(wait, lambda _: self._put(key, value, order, matches))
 
-    def _put(self, key: Hashable, value: Any, order: int, matches: Callable[[Any], bool] | None) -> None:
+    def _put(
+        self, key: Hashable, value: Any, order: int, matches: Callable[[Any], bool] | None
+    ) -> None:
         ttl = self.negative_ttl if value is None else self.ttl
         if ttl <= 0:
             return
@@ -130,12 +148,14 @@ class Cache:
         if self.fence:
             fence = self._fences.get(key if self.scope == ROW else QUERY, 0)
             if order < fence:
-                world.emit((journal.FENCED, world.ticks, self.number, self._shown(key), order, fence))
+                world.emit(
+                    (journal.FENCED, world.ticks, self.number, self._shown(key), order, fence)
+                )
                 return
         self.entries[key] = Entry(value, order, world.ticks, ttl, matches)
         world.emit((journal.FILL, world.ticks, self.number, self._shown(key), order, ttl))
 
-    # --- invalidation ---------------------------------------------------------------------------------------------
+    # --- invalidation -----------------------------------------------------------------------------
 
     def _on_commit(self, change: Change) -> None:
         mode = self.invalidate
@@ -170,7 +190,7 @@ class Cache:
         self._apply(key, old, new, self.world.order)
 
     def _apply(self, key: int, old: Any, new: Any, order: int) -> None:
-        """Remove every answer that holds the row or whose predicate its old or new version meets."""
+        """Remove every answer that holds the row or that its old or new version meets."""
         world = self.world
         if self.scope == ROW:
             removed = 1 if self.entries.pop(key, None) is not None else 0

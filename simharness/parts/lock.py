@@ -1,6 +1,9 @@
-"""An exclusive lock: free costs no event, busy costs one, and release hands it to whoever waited longest.
+"""An exclusive lock.
 
-SimPy's Resource is not used: cancelling a triggered request leaks the slot, and `request | timeout` can lose the grant.
+Free costs no event, busy costs one, and release hands it to whoever waited longest.
+
+SimPy's Resource is not used: cancelling a triggered request leaks the slot, and `request | timeout`
+can lose the grant.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ class Locks:
     def acquire(self, op: Operation, key: int, patience: int) -> Generator[Event, Any, None]:
         """Take the lock of `key`, waiting at most `patience` ticks in turn.
 
-        Raises Refused `locked` when it is still held then, or when waiting would close a circle of waits.
+        Raises Refused `locked` when it is still held then, or when waiting would close a circle of
+        waits.
         """
         world = self.world
         lock = self._locks.get(key)
@@ -60,7 +64,16 @@ class Locks:
             return
         if holder is op:
             raise HarnessError(f"{op.name} takes lock {lock.name} twice", "release it first")
-        world.emit((journal.LOCKWAIT, world.ticks, op.owner_number, op.n, number, world.intern(holder.name)))
+        world.emit(
+            (
+                journal.LOCKWAIT,
+                world.ticks,
+                op.owner_number,
+                op.n,
+                number,
+                world.intern(holder.name),
+            )
+        )
         if closes_circle(op, lock):
             world.emit((journal.LOCKTIMEOUT, world.ticks, op.owner_number, op.n, number))
             raise Refused("locked", f"{lock.name} is held by a call that waits for this one")
@@ -87,7 +100,9 @@ class Locks:
         world = self.world
         lock = self._locks.get(key)
         if lock is None or lock.holder is not op:
-            raise HarnessError(f"{op.name} releases lock {self.prefix}:{key}, which it doesn't hold")
+            raise HarnessError(
+                f"{op.name} releases lock {self.prefix}:{key}, which it doesn't hold"
+            )
         number = world.numbers[lock.name]
         world.emit((journal.UNLOCK, world.ticks, op.owner_number, op.n, number))
         if not lock.waiters:

@@ -1,4 +1,7 @@
-"""Immutable rows, and what is known of a row type once and for all: its columns, their kinds, its bytes."""
+"""Immutable rows, and what is known of a row type once and for all.
+
+Its columns, their kinds, its bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,18 @@ import types
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from simharness.errors import UsageError
 from simharness.kernel.calendar import format_instant
@@ -21,7 +35,10 @@ Instant = Annotated[int, INSTANT]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row of a table. Product rows subclass this with `@dataclass(frozen=True, slots=True, kw_only=True)`."""
+    """A row of a table.
+
+    Product rows subclass this with `@dataclass(frozen=True, slots=True, kw_only=True)`.
+    """
 
     id: int
     version: int = 1
@@ -48,7 +65,10 @@ class Column:
     instant: bool
 
     def accepts(self, value: object) -> bool:
-        """Tell whether a value may stand in this column (exact types: no bool for int, no float)."""
+        """Tell whether a value may stand in this column (exact types.
+
+        No bool for int, no float).
+        """
         if value is None:
             return self.nullable
         if type(value) is not self.kind:
@@ -78,7 +98,8 @@ def column_of(name: str, hint: object, owner: str) -> Column:
         hint = tuple
     if hint not in (int, str, bool, tuple) or not isinstance(hint, type):
         raise UsageError(
-            f"column {owner}.{name} has type {hint!r}", "use int, str, bool, Literal texts, Instant, a tuple, or | None"
+            f"column {owner}.{name} has type {hint!r}",
+            "use int, str, bool, Literal texts, Instant, a tuple, or | None",
         )
     return Column(name, hint, nullable, choices, instant)
 
@@ -97,14 +118,20 @@ class RowType(Generic[R]):
         self.index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
         self.values: Callable[[R], tuple[Any, ...]] = attrgetter(*self.names)
         if hasattr(cls, "__post_init__"):
-            raise UsageError(f"row class {cls.__name__} has a __post_init__", "rows are plain data; check in the tool")
+            raise UsageError(
+                f"row class {cls.__name__} has a __post_init__",
+                "rows are plain data; check in the tool",
+            )
         self._fillers: tuple[Callable[[R, Any], None], ...] = tuple(
             getattr(cls, name).__set__ for name in self.names
         )
         self._instants = tuple(c.name for c in self.columns if c.instant)
 
     def build(self, values: Mapping[str, object], table: str) -> R:
-        """Make a row. Raises UsageError for an unknown column or a value of another type than the column's."""
+        """Make a row.
+
+        Raises UsageError for an unknown column or a value of another type than the column's.
+        """
         for name, value in values.items():
             self.check(name, value, table)
         return self.cls(**values)  # type: ignore[arg-type]  # checked just above
@@ -113,7 +140,9 @@ class RowType(Generic[R]):
         """Raise UsageError unless `value` may stand in column `name`."""
         column = self.by_name.get(name)
         if column is None:
-            near = UsageError(f"table {table} has no column {name!r}", "columns: " + ", ".join(self.names))
+            near = UsageError(
+                f"table {table} has no column {name!r}", "columns: " + ", ".join(self.names)
+            )
             raise near
         if not column.accepts(value):
             expected = " | ".join(map(repr, column.choices)) or column.kind.__name__
@@ -128,7 +157,8 @@ class RowType(Generic[R]):
         index = self.index
         for name, value in changes.items():
             values[index[name]] = value
-        # A frozen dataclass of twenty columns takes 9 us to build by keyword; its slots take 2 us to fill.
+        # A frozen dataclass of twenty columns takes 9 us to build by keyword; its slots take 2 us
+        # to fill.
         new = self.cls.__new__(self.cls)
         for fill, value in zip(self._fillers, values, strict=True):
             fill(new, value)
@@ -145,5 +175,8 @@ class RowType(Generic[R]):
 
 @lru_cache(maxsize=1024)
 def row_type_of(cls: type[Row]) -> RowType[Any]:
-    """Give what is known of a row class; found out once a process, since reading type hints takes 300 us."""
+    """Give what is known of a row class.
+
+    Found out once a process, since reading type hints takes 300 us.
+    """
     return RowType(cls)

@@ -1,7 +1,7 @@
 """A table: the committed truth of one kind of row, with its whole history of changes.
 
-Rows are immutable and the mapping is copied on the first write after a fork, so a world starts from a shared template in
-a few microseconds. Every change has a place in the world's one commit order.
+Rows are immutable and the mapping is copied on the first write after a fork, so a world starts from
+a shared template in a few microseconds. Every change has a place in the world's one commit order.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ class StatementListener(Protocol):
 class Template(Generic[R]):
     """The rows that worlds of one scenario start from, shared and never written to."""
 
-    __slots__ = ("digest", "name", "rows", "row_type", "unique")
+    __slots__ = ("digest", "name", "row_type", "rows", "unique")
 
-    def __init__(self, name: str, row_type: RowType[R], rows: Iterable[R], unique: tuple[str, ...]) -> None:
+    def __init__(
+        self, name: str, row_type: RowType[R], rows: Iterable[R], unique: tuple[str, ...]
+    ) -> None:
         self.name = name
         self.row_type = row_type
         self.rows: dict[int, R] = {row.id: row for row in sorted(rows, key=lambda r: r.id)}
@@ -75,7 +77,9 @@ class Template(Generic[R]):
                     )
                 held[value] = row.id
             self.unique[column] = held
-        self.digest = sum(row_hash(name, row_type, row) for row in self.rows.values()) % _DIGEST_MODULUS
+        self.digest = (
+            sum(row_hash(name, row_type, row) for row in self.rows.values()) % _DIGEST_MODULUS
+        )
 
 
 def row_hash(table: str, row_type: RowType[R], row: R) -> int:
@@ -127,7 +131,7 @@ class Table(Generic[R]):
         self._digest = template.digest
         self._dirty: dict[int, R | None] = {}
 
-    # --- reading --------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def get(self, key: int) -> R | None:
         """Give the committed row, or None."""
@@ -141,7 +145,10 @@ class Table(Generic[R]):
         return iter(self.rows.values())
 
     def version(self, key: int) -> int:
-        """Give the latest version number of a key: 0 if it never existed; a deletion has a version of its own."""
+        """Give the latest version number of a key: 0 if it never existed.
+
+        A deletion has a version of its own.
+        """
         past = self.history.get(key)
         if past:
             return past[-1].version
@@ -199,10 +206,13 @@ class Table(Generic[R]):
             self.rows = dict(sorted(self.rows.items()))
         self.top = max(self.top, row.id)
 
-    # --- writing (transactions only) ------------------------------------------------------------------------------
+    # --- writing (transactions only) --------------------------------------------------------------
 
     def apply(self, order: int, key: int, new: R | None, owner: str, n: int) -> Change:
-        """Make one committed change; the transaction has checked it. Listeners are told by `Transaction.commit`."""
+        """Make one committed change; the transaction has checked it.
+
+        Listeners are told by `Transaction.commit`.
+        """
         self._own()
         old = self.rows.get(key)
         if key not in self._dirty:
@@ -243,10 +253,13 @@ class Table(Generic[R]):
         """Give the id of the row that holds `value` in a unique column, or None."""
         return self.unique[column].get(value)
 
-    # --- digest ---------------------------------------------------------------------------------------------------
+    # --- digest -----------------------------------------------------------------------------------
 
     def digest(self) -> str:
-        """Give the digest of the committed rows; costs as much as rows have changed since the last call."""
+        """Give the digest of the committed rows.
+
+        Costs as much as rows have changed since the last call.
+        """
         if self._dirty:
             total = self._digest
             for key, before in self._dirty.items():

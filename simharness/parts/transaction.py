@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.errors import HarnessError
@@ -11,6 +10,7 @@ from simharness.parts.refusal import Refused
 from simharness.parts.table import Change, Table, flat_delta
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from collections.abc import Mapping
 
     from simharness.kernel.operation import Operation
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Transaction:
     """Collects writes of one operation and commits them at once.
 
-    Isolation is the caller's business (locks, versions, or none, as the product's knobs say): the transaction itself
-    checks unique columns and builds each row on the row that is committed when `commit` runs.
+    Isolation is the caller's business (locks, versions, or none, as the product's knobs say): the
+    transaction itself checks unique columns and builds each row on the row that is committed when
+    `commit` runs.
     """
 
     __slots__ = ("_done", "_writes", "op")
@@ -32,7 +33,10 @@ class Transaction:
         self._done = False
 
     def insert(self, table: Table[R], fields: Mapping[str, object]) -> int:
-        """Add a row; gives its id, which is one more than the largest so far. Raises Refused `conflict`."""
+        """Add a row; gives its id, which is one more than the largest so far.
+
+        Raises Refused `conflict`.
+        """
         self._check_unique(table, 0, fields)
         key = table.top + 1
         for listener in table.statement_listeners:
@@ -45,7 +49,9 @@ class Transaction:
     def update(
         self, table: Table[R], key: int, changes: Mapping[str, object], basis: Basis | None = None
     ) -> None:
-        """Change columns of a row. Raises Refused `conflict` for a unique column, `not_found` for no row.
+        """Change columns of a row.
+
+        Raises Refused `conflict` for a unique column, `not_found` for no row.
 
         `basis` says for the journal what the change rests on; an `Edit` knows.
         """
@@ -73,7 +79,10 @@ class Transaction:
             self._writes[table.number, key] = Write(table, key, None, False)
 
     def _found(self, table: Table[R], key: int) -> tuple[Write | None, R | None]:
-        """Give this transaction's own write of a row and the committed row; one of them must be there."""
+        """Give this transaction's own write of a row and the committed row.
+
+        One of them must be there.
+        """
         pending = self._writes.get((table.number, key))
         old = table.rows.get(key)
         if (pending is None and old is None) or (pending is not None and pending.fields is None):
@@ -81,16 +90,19 @@ class Transaction:
         return pending, old
 
     def commit(self) -> int:
-        """Make the writes the truth; gives the commit's place in the order. Each row gets one new version.
+        """Make the writes the truth; gives the commit's place in the order.
 
-        Raises Refused `conflict` or `not_found` when a unique column was taken or a row vanished since the statement;
-        then nothing is changed.
+        Each row gets one new version.
+
+        Raises Refused `conflict` or `not_found` when a unique column was taken or a row vanished
+        since the statement; then nothing is changed.
         """
         if self._done:
             raise HarnessError(f"{self.op.name} commits a transaction twice")
         op = self.op
         world = op.world
-        # All rows are built before the first is written, so that whatever is refused leaves nothing behind.
+        # All rows are built before the first is written, so that whatever is refused leaves nothing
+        # behind.
         built: list[tuple[Write, Any]] = []
         for write in self._writes.values():
             table, key, fields = write.table, write.key, write.fields
@@ -150,10 +162,12 @@ class Transaction:
         for name, value in fields.items():
             table.row_type.check(name, value, table.name)
         old = table.rows[key]
-        return table.row_type.evolve(old, {**fields, "version": old.version + 1, "updated_at": instant})
+        return table.row_type.evolve(
+            old, {**fields, "version": old.version + 1, "updated_at": instant}
+        )
 
     def _check_unique(self, table: Table[Any], key: int, fields: Mapping[str, object]) -> None:
-        """Raise Refused `conflict` when another row has one of these values, or gets it in this transaction."""
+        """Raise Refused `conflict` when another row has one of these values or is about to."""
         for column in table.unique:
             value = fields.get(column)
             if value is None:
@@ -166,7 +180,11 @@ class Transaction:
 
     def _claimed_by(self, table: Table[Any], column: str, value: object, key: int) -> int | None:
         for write in self._writes.values():
-            if write.table is table and write.key != key and (write.fields or {}).get(column) == value:
+            if (
+                write.table is table
+                and write.key != key
+                and (write.fields or {}).get(column) == value
+            ):
                 return write.key
         return None
 

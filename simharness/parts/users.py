@@ -55,9 +55,14 @@ class Population:
             except Refused:
                 continue  # users shrug at refusals and come back later
             if actor.next_n > cycle + CYCLE:
-                raise HarnessError(f"{actor.name} makes more than {CYCLE} calls in a cycle", "shorten its habit")
+                raise HarnessError(
+                    f"{actor.name} makes more than {CYCLE} calls in a cycle", "shorten its habit"
+                )
 
 
 def scaled(base: int, load: int) -> int:
-    """Give how many users a load (in thousandths) means for a team of `base`, at least one unless the load is 0."""
+    """Give how many users a load (in thousandths) means for a team of `base`.
+
+    At least one, unless the load is 0.
+    """
     return 0 if load == 0 else max(1, base * load // 1000)

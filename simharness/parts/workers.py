@@ -32,7 +32,10 @@ class WorkerPool:
 
     @property
     def capacity(self) -> int:
-        """Calls that are served at a time; a raise lets waiting calls in, a cut takes effect as calls end."""
+        """Calls that are served at a time.
+
+        A raise lets waiting calls in, a cut takes effect as calls end.
+        """
         return self._capacity
 
     @capacity.setter
@@ -55,7 +58,14 @@ class WorkerPool:
         wait = Wait(world, f"a worker of {self.name} ({self.busy} of {self.capacity} busy)")
         self.waiters.append(wait)
         world.emit(
-            (journal.BUSY, world.ticks, op.owner_number, op.n, world.intern(self.name), len(self.waiters))
+            (
+                journal.BUSY,
+                world.ticks,
+                op.owner_number,
+                op.n,
+                world.intern(self.name),
+                len(self.waiters),
+            )
         )
         yield wait
 

@@ -1,1 +1,4 @@
-"""What a mock product is made of: stores with views and contracts, tools, knobs, faults, scenarios, goals."""
+"""What a mock product is made of.
+
+Stores with views and contracts, tools, knobs, faults, scenarios, goals.
+"""

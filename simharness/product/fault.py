@@ -1,4 +1,7 @@
-"""Faults: named defects of the harness, switched on for a run; each is a patch of knobs with an optional trigger."""
+"""Faults: named defects of the harness, switched on for a run.
+
+Each is a patch of knobs with an optional trigger.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ class Trigger:
     load_above: int | None = None
     """Thousandths of load that must be exceeded."""
     queue_above: tuple[str, int] | None = None
-    """A view and the length of its invalidation queue that must be exceeded; from then on the fault stays."""
+    """A view and the length of its invalidation queue that must be exceeded; from then on the fault
+    stays."""
 
 
 ALWAYS = Trigger()
@@ -51,7 +55,7 @@ class Fault:
 
 
 def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
-    """Read `id` or `id@key=value,...` with keys from, until, load (above), which replace those of its own trigger."""
+    """Read `id` or `id@key=value,...`; from, until and load (above) replace the fault's own."""
     name, _, rest = text.partition("@")
     fault = known.get(name)
     if fault is None:
@@ -70,31 +74,43 @@ def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
                 load = parse_load(value)
             case _:
                 raise UsageError(
-                    f"trigger {item!r} of fault {name!r} is not readable", "use from=60s, until=10min or load=2"
+                    f"trigger {item!r} of fault {name!r} is not readable",
+                    "use from=60s, until=10min or load=2",
                 )
-    trigger = Trigger(start=start, until=until, load_above=load, queue_above=fault.trigger.queue_above)
+    trigger = Trigger(
+        start=start, until=until, load_above=load, queue_above=fault.trigger.queue_above
+    )
     return Fault(
         id=fault.id, doc=fault.doc, knobs=fault.knobs, trigger=trigger, suspects=fault.suspects
     )
 
 
 def parse_load(value: object) -> int:
-    """Read a load such as 4, "2.5" or 0.5 as thousandths. Raises UsageError outside 0 .. 1000 or below 1/1000."""
+    """Read a load such as 4, "2.5" or 0.5 as thousandths. Raises UsageError outside 0 ..
+
+    1000 or below 1/1000.
+    """
     shown = repr(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
     whole, _, fraction = str(value).partition(".")
-    if not (whole.isascii() and whole.isdigit()) or (fraction and not (fraction.isascii() and fraction.isdigit())):
+    if not (whole.isascii() and whole.isdigit()) or (
+        fraction and not (fraction.isascii() and fraction.isdigit())
+    ):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
     if len(fraction.rstrip("0")) > 3 or len(whole) > 4:
-        raise UsageError(f"load {shown} is out of range", "give 0 to 1000 with at most three decimals")
+        raise UsageError(
+            f"load {shown} is out of range", "give 0 to 1000 with at most three decimals"
+        )
     load = int(whole) * 1000 + int((fraction + "000")[:3])
     if load > 1_000_000:
         raise UsageError(f"load {shown} is out of range", "give 0 to 1000")
     return load
 
 
-def arm(fault: Fault, world: World, settings: Settings, caches: Mapping[str, Cache], load: int) -> None:
+def arm(
+    fault: Fault, world: World, settings: Settings, caches: Mapping[str, Cache], load: int
+) -> None:
     """Put a fault into force in a world whose parts are built, now or when its trigger says.
 
     Raises UsageError for a trigger that can't ever be met.
@@ -102,7 +118,8 @@ def arm(fault: Fault, world: World, settings: Settings, caches: Mapping[str, Cac
     trigger = fault.trigger
     if trigger.until is not None and trigger.until <= trigger.start:
         raise UsageError(
-            f"fault {fault.id!r} ends at {format_duration(trigger.until)}, not after its start", "give from < until"
+            f"fault {fault.id!r} ends at {format_duration(trigger.until)}, not after its start",
+            "give from < until",
         )
     if trigger.load_above is not None and load <= trigger.load_above:
         return

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from simharness.errors import UnknownName, UsageError
-from simharness.kernel.operation import Span
 from simharness.units import parse_duration
+
+if TYPE_CHECKING:
+    from simharness.kernel.operation import Span
 
 Parser = Callable[[object], Any]
 
@@ -27,7 +29,10 @@ class Knob:
     """The accepted forms, for messages and listings."""
 
     def read(self, value: object) -> Any:
-        """Parse a configured value. Raises UsageError naming the knob, the value and the accepted forms."""
+        """Parse a configured value.
+
+        Raises UsageError naming the knob, the value and the accepted forms.
+        """
         try:
             return self.parse(value)
         except UsageError as error:
@@ -43,7 +48,9 @@ def duration(key: str, default: str, doc: str, *, low: int = 0) -> Knob:
             raise UsageError(f"got {value!r}")
         return ticks
 
-    forms = "a duration such as '300s', '5min' or " + ("'0s'" if low == 0 else f"'{low}us', the shortest")
+    forms = "a duration such as '300s', '5min' or " + (
+        "'0s'" if low == 0 else f"'{low}us', the shortest"
+    )
     return Knob(key, parse, default, doc, forms)
 
 
@@ -83,7 +90,13 @@ def count(key: str, default: int | str, doc: str, *, low: int = 0) -> Knob:
             raise UsageError(f"got {value!r}")
         return value
 
-    return Knob(key, parse, default, doc, f"a whole number from {low} on" + (", or 'none'" if low == 0 else ""))
+    return Knob(
+        key,
+        parse,
+        default,
+        doc,
+        f"a whole number from {low} on" + (", or 'none'" if low == 0 else ""),
+    )
 
 
 def span(key: str, default: object, doc: str) -> Knob:
@@ -167,7 +180,10 @@ class Settings:
         self._refresh(values)
 
     def hold(self, values: Mapping[str, Any]) -> None:
-        """Keep parsed values whatever is patched, now and later: how ablation makes a mechanism sound."""
+        """Keep parsed values whatever is patched, now and later.
+
+        How ablation makes a mechanism sound.
+        """
         self._held.update(values)
         self._refresh(values)
 
@@ -182,8 +198,13 @@ class Settings:
                 setattr(part, attribute, self.values[key])
 
 
-def read_config(knobs: Mapping[str, Knob], config: Mapping[str, object], where: str) -> dict[str, Any]:
-    """Parse a mapping of knob keys to configured values. Raises UnknownName for a key that isn't registered."""
+def read_config(
+    knobs: Mapping[str, Knob], config: Mapping[str, object], where: str
+) -> dict[str, Any]:
+    """Parse a mapping of knob keys to configured values.
+
+    Raises UnknownName for a key that isn't registered.
+    """
     out: dict[str, Any] = {}
     for key, value in config.items():
         knob = knobs.get(key)

@@ -1,4 +1,7 @@
-"""What plays the agent, and what it is told: the types that scripted policies, transcripts and models share."""
+"""What plays the agent, and what it is told.
+
+The types that scripted policies, transcripts and models share.
+"""
 
 from __future__ import annotations
 

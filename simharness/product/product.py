@@ -1,4 +1,7 @@
-"""A product: stores, tools, knobs, faults and scenarios, declared in one class; an instance lives in one world."""
+"""A product: stores, tools, knobs, faults and scenarios, declared in one class.
+
+An instance lives in one world.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.kernel import journal
 from simharness.kernel.operation import Actor, Operation
 from simharness.parts.refusal import Refused
-from simharness.parts.table import Template
 from simharness.parts.workers import WorkerPool
 from simharness.product import knobs
 from simharness.product.fault import Fault, parse_fault
@@ -18,6 +20,7 @@ from simharness.product.store import Shared, Store, StoreSpec
 from simharness.product.tool import Answer, Bounds, ToolSpec, local_tool, tool_spec
 
 if TYPE_CHECKING:
+    from simharness.parts.table import Template
     from collections.abc import Callable, Collection, Generator, Mapping
 
     from simpy.events import Event
@@ -32,7 +35,9 @@ COMMON_KNOBS = (
     knobs.span("db.latency", "0s", "wait of a read or write at the primary"),
     knobs.span("put.latency", "0s", "wait until an answer lands in a cache; nobody waits for it"),
     knobs.count("api.workers", 8, "calls that are served at a time", low=1),
-    knobs.duration("api.timeout", "30s", "time after which the agent's call is answered without its outcome"),
+    knobs.duration(
+        "api.timeout", "30s", "time after which the agent's call is answered without its outcome"
+    ),
     knobs.choice(
         "api.on_timeout",
         ("unknown_outcome", "error", "default"),
@@ -44,8 +49,8 @@ COMMON_KNOBS = (
 class Product:
     """Base class of all mock products.
 
-    Subclasses declare stores as class attributes with `store(...)`, tools as generator methods marked `@tool`, and the
-    tables below. See docs/design.md for a complete small product.
+    Subclasses declare stores as class attributes with `store(...)`, tools as generator methods
+    marked `@tool`, and the tables below. See docs/design.md for a complete small product.
     """
 
     name: ClassVar[str] = ""
@@ -83,7 +88,9 @@ class Product:
         modes = ("goal", *sorted(cls.reward_modes))
         every = [
             *COMMON_KNOBS,
-            knobs.choice("reward.mode", modes, "what the harness pays for; anything but goal is a defect"),
+            knobs.choice(
+                "reward.mode", modes, "what the harness pays for; anything but goal is a defect"
+            ),
             *(knob for spec in specs.values() for knob in spec.knobs()),
             *cls.own_knobs,
         ]
@@ -115,7 +122,7 @@ class Product:
             self.stores[attribute] = store
             setattr(self, attribute, store)
 
-    # --- for products to override ---------------------------------------------------------------------------------
+    # --- for products to override -----------------------------------------------------------------
 
     def authorize(self, op: Operation) -> Generator[Event, Any, None]:
         """Check that the caller may call at all; raises Refused. By default everybody may."""
@@ -126,13 +133,27 @@ class Product:
         """Name the declared invariants that the committed state breaks, each with its rows."""
         return []
 
-    # --- calls ----------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
-    def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Generator[Event, Any, Any]:
-        """Serve one call of any actor, its arguments checked. Raises Refused for an honest refusal."""
+    def call(
+        self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]
+    ) -> Generator[Event, Any, Any]:
+        """Serve one call of any actor, its arguments checked.
+
+        Raises Refused for an honest refusal.
+        """
         world = self.world
         emit = world.emit
-        emit((journal.CALL, world.ticks, op.owner_number, op.n, world.numbers[tool.name], int(tool.writes)))
+        emit(
+            (
+                journal.CALL,
+                world.ticks,
+                op.owner_number,
+                op.n,
+                world.numbers[tool.name],
+                int(tool.writes),
+            )
+        )
         status = "ok"
         holding = False
         try:
@@ -153,7 +174,15 @@ class Product:
             raise
         except Exception as error:
             status = "raised"
-            emit((journal.RAISED, world.ticks, op.owner_number, op.n, world.intern(type(error).__name__)))
+            emit(
+                (
+                    journal.RAISED,
+                    world.ticks,
+                    op.owner_number,
+                    op.n,
+                    world.intern(type(error).__name__),
+                )
+            )
             raise
         finally:
             if holding:
@@ -166,14 +195,16 @@ class Product:
         actor.next_n = n + 1
         spec = self.tools.get(tool)
         if spec is None:
-            raise HarnessError(f"actor {actor.name!r} calls tool {tool!r}, which {self.name} doesn't have")
+            raise HarnessError(
+                f"actor {actor.name!r} calls tool {tool!r}, which {self.name} doesn't have"
+            )
         return (yield from self.call(Operation(self.world, actor, n), spec, arguments))
 
     def database(self, op: Operation) -> Event:
-        """Give the wait of one access to the database, for tools that read and write tables themselves."""
+        """Give the wait of one access to the database, for tools that touch tables themselves."""
         return op.latency(self.shared.waits.db, "db", op.next_access())
 
-    # --- what faults and audits need ------------------------------------------------------------------------------
+    # --- what faults and audits need --------------------------------------------------------------
 
     @classmethod
     def specs(cls) -> Mapping[str, StoreSpec[Any]]:
@@ -191,7 +222,10 @@ class Product:
         return [*caches, *locks, "background", "reward"]
 
     def repair(self, mechanisms: Collection[str]) -> None:
-        """Make locks and reward sound where they are named; caches look into `world.repair` themselves."""
+        """Make locks and reward sound where they are named.
+
+        Caches look into `world.repair` themselves.
+        """
         held: dict[str, Any] = {}
         for name, store in self.stores.items():
             if f"lock:{name}" in mechanisms:
@@ -205,10 +239,12 @@ class Product:
         """Digest of each table's committed rows, by table."""
         return {name: store.table.digest() for name, store in self.stores.items()}
 
-    # --- tools of every product -----------------------------------------------------------------------------------
+    # --- tools of every product -------------------------------------------------------------------
 
     @local_tool
-    def wait(self, op: Operation, seconds: Annotated[int, Bounds(1, 86_400)]) -> Answer[dict[str, Any]]:
+    def wait(
+        self, op: Operation, seconds: Annotated[int, Bounds(1, 86_400)]
+    ) -> Answer[dict[str, Any]]:
         """Let simulated time pass before the next call."""
         yield self.world.timer(seconds * 1_000_000)
         return {"waited": seconds}
@@ -231,7 +267,7 @@ class Product:
         for ref in refs or ():
             table, _, key = ref.partition(":")
             if table not in self.stores or not key:
-                raise Refused("invalid_arguments", f"ref {ascii(ref)} is not of the form table:id")
+                raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
         self.ending = Ending(message=message, outcome=outcome, refs=tuple(refs or ()))
         return {"finished": True}
         yield
@@ -242,7 +278,8 @@ def resolve_settings(
 ) -> Settings:
     """Give the knob values of a world: defaults, then the profile, then the config.
 
-    Raises UnknownName for a profile or key that isn't known, UsageError for a value that can't be read.
+    Raises UnknownName for a profile or key that isn't known, UsageError for a value that can't be
+    read.
     """
     chosen = product.profiles.get(profile)
     if chosen is None:

@@ -1,4 +1,7 @@
-"""Where products come from: this package's own, entry points of group `simharness.models`, and `path.py:Class`."""
+"""Where products come from.
+
+This package's own, entry points of group `simharness.models`, and `path.py:Class`.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +47,22 @@ def load_product(name: str) -> type[Product]:
         found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:
         raise UsageError(
-            f"product {name!r} can't be loaded from {target!r}: {error}", "reinstall the package that offers it"
+            f"product {name!r} can't be loaded from {target!r}: {error}",
+            "reinstall the package that offers it",
         ) from error
     return _checked(found, name)
 
 
 def load_scenario(text: str) -> tuple[type[Product], Scenario[Any]]:
-    """Load a scenario by `product/slug` or `path.py:Class/slug`. Raises UnknownName or UsageError."""
+    """Load a scenario by `product/slug` or `path.py:Class/slug`.
+
+    Raises UnknownName or UsageError.
+    """
     head, slash, slug = text.rpartition("/")
     if not slash or not head or not slug or slug.endswith(".py"):
-        raise UsageError(f"scenario {text!r} is not readable", "give product/slug or path.py:Class/slug")
+        raise UsageError(
+            f"scenario {text!r} is not readable", "give product/slug or path.py:Class/slug"
+        )
     if ".py:" in slug:
         raise UsageError(f"scenario {text!r} names no scenario", f"give {text}/slug")
     product = load_product(head)
@@ -66,7 +75,9 @@ def load_scenario(text: str) -> tuple[type[Product], Scenario[Any]]:
 
 
 def _entry_points() -> list[tuple[str, str]]:
-    from importlib.metadata import entry_points  # slow to import, and most runs need only our own products
+    from importlib.metadata import (
+        entry_points,
+    )  # slow to import, and most runs need only our own products
 
     return [(point.name, point.value) for point in entry_points(group=GROUP)]
 
@@ -75,7 +86,9 @@ def _from_path(text: str) -> type[Product]:
     file_name, _, attribute = text.rpartition(":")
     path = Path(file_name)
     if not path.is_file():
-        raise UsageError(f"no file {file_name!r}", "give path.py:Class with a path from the current folder")
+        raise UsageError(
+            f"no file {file_name!r}", "give path.py:Class with a path from the current folder"
+        )
     full = path.resolve()
     module_name = "simharness_product_" + blake2b(str(full).encode(), digest_size=6).hexdigest()
     module = sys.modules.get(module_name)
@@ -90,7 +103,8 @@ def _from_path(text: str) -> type[Product]:
         except Exception as error:
             del sys.modules[module_name]
             raise UsageError(
-                f"file {file_name!r} can't be imported: {type(error).__name__}: {error}", "run it with python first"
+                f"file {file_name!r} can't be imported: {type(error).__name__}: {error}",
+                "run it with python first",
             ) from error
     if not hasattr(module, attribute):
         raise UnknownName.among(f"class in {file_name}", attribute, _product_classes(module))
@@ -107,5 +121,7 @@ def _checked(found: object, name: str) -> type[Product]:
     if not (isinstance(found, type) and issubclass(found, Product)):
         raise UsageError(f"{name!r} is no product", "a product is a subclass of simharness.Product")
     if not found.name:
-        raise UsageError(f"product class {found.__name__} has no name", "set its class attribute `name`")
+        raise UsageError(
+            f"product class {found.__name__} has no name", "set its class attribute `name`"
+        )
     return found

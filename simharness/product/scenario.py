@@ -1,4 +1,7 @@
-"""A scenario: a task family of a product. A seed draws the instance; the instance decides start, people and prompt."""
+"""A scenario: a task family of a product.
+
+A seed draws the instance; the instance decides start, people and prompt.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +51,17 @@ class Drawing:
         elif type(pinned) is int and low <= pinned <= high:
             value = pinned
         else:
-            raise UsageError(f"instance.{name} = {pinned!r} is out of range", f"give {low} to {high}")
+            raise UsageError(
+                f"instance.{name} = {pinned!r} is out of range", f"give {low} to {high}"
+            )
         self.values[name] = value
         return value
 
     def pick(self, name: str, options: Sequence[str], weights: Sequence[int] | None = None) -> str:
-        """Draw one of some words under a name. Raises UsageError for a pin that isn't one of them."""
+        """Draw one of some words under a name.
+
+        Raises UsageError for a pin that isn't one of them.
+        """
         pinned = self._pin(name)
         if pinned is None:
             purpose = f"instance/{name}"
@@ -66,7 +74,9 @@ class Drawing:
         elif pinned in options and isinstance(pinned, str):
             value = pinned
         else:
-            raise UsageError(f"instance.{name} = {pinned!r} is not possible", "give " + ", ".join(options))
+            raise UsageError(
+                f"instance.{name} = {pinned!r} is not possible", "give " + ", ".join(options)
+            )
         self.values[name] = value
         return value
 
@@ -113,7 +123,10 @@ class Scenario(Generic[P]):
         raise NotImplementedError
 
     def start(self, product: P, instance: Instance) -> int:
-        """Put the instance's own rows into place; gives the row id that the agent is signed in as."""
+        """Put the instance's own rows into place.
+
+        Gives the row id that the agent is signed in as.
+        """
         raise NotImplementedError
 
     def people(self, product: P, instance: Instance) -> None:
@@ -124,7 +137,10 @@ class Scenario(Generic[P]):
         raise NotImplementedError
 
     def brief(self, instance: Instance) -> dict[str, Any]:
-        """Give the facts of the prompt as data, for scripted policies; nothing that the prompt doesn't say."""
+        """Give the facts of the prompt as data, for scripted policies.
+
+        Nothing that the prompt doesn't say.
+        """
         raise NotImplementedError
 
     def goal(self, product: P, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:

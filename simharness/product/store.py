@@ -1,4 +1,7 @@
-"""A store: one table of a product with its views, its locks and the way it is written, as the knobs say."""
+"""A store.
+
+One table of a product with its views, its locks and the way it is written, as the knobs say.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from simharness.parts.table import Table, Template
 from simharness.parts.transaction import Basis, Transaction
 from simharness.product import knobs
 from simharness.product.view import Breach, DetailView, Query, QueryView, Waits
+from simharness.kernel.operation import Span
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
 
     from simpy.events import Event
 
-    from simharness.kernel.operation import Operation, Span
+    from simharness.kernel.operation import Operation
     from simharness.kernel.world import World
     from simharness.product.knobs import Knob, Settings
 
@@ -36,7 +40,9 @@ class StoreSpec(Generic[R]):
         self.name = ""
         for kind in self.views:
             if kind not in DETAIL_KINDS + QUERY_KINDS:
-                raise UsageError(f"no view kind {kind!r}", "use " + ", ".join(DETAIL_KINDS + QUERY_KINDS))
+                raise UsageError(
+                    f"no view kind {kind!r}", "use " + ", ".join(DETAIL_KINDS + QUERY_KINDS)
+                )
         for column in self.unique:
             if column not in self.row_type.by_name:
                 raise UsageError(f"unique column {column!r} is no column of {row.__name__}")
@@ -54,30 +60,56 @@ class StoreSpec(Generic[R]):
             out += [
                 knobs.duration(f"{cache}.ttl", "0s", "life of a cached answer; 0s caches none"),
                 knobs.choice(
-                    f"{cache}.expire", ("after_write", "after_access"), "whether a hit prolongs an entry's life"
+                    f"{cache}.expire",
+                    ("after_write", "after_access"),
+                    "whether a hit prolongs an entry's life",
                 ),
                 knobs.choice(
                     f"{cache}.invalidate",
                     ("on_commit", "async", "on_statement", "never"),
                     "when a write removes the cached answers that it concerns",
                 ),
-                knobs.duration(f"{cache}.invalidate_delay", "0s", "time from a commit to its invalidation"),
-                knobs.count(f"{cache}.invalidate_queue", "none", "queued invalidations beyond which they are dropped"),
-                knobs.rate(f"{cache}.invalidate_rate", "none", "how fast the one worker invalidates"),
-                knobs.flag(f"{cache}.fence", True, "refuse a fill older than the last invalidation"),
+                knobs.duration(
+                    f"{cache}.invalidate_delay", "0s", "time from a commit to its invalidation"
+                ),
+                knobs.count(
+                    f"{cache}.invalidate_queue",
+                    "none",
+                    "queued invalidations beyond which they are dropped",
+                ),
+                knobs.rate(
+                    f"{cache}.invalidate_rate", "none", "how fast the one worker invalidates"
+                ),
+                knobs.flag(
+                    f"{cache}.fence", True, "refuse a fill older than the last invalidation"
+                ),
                 knobs.duration(f"{cache}.granularity", "1us", "unit of the cache's clock", low=1),
-                knobs.duration(f"{view}.staleness", "0s", "contract: how far an answer may lag the truth"),
-                knobs.flag(f"{view}.read_your_writes", True, "contract: an actor sees its own writes"),
+                knobs.duration(
+                    f"{view}.staleness", "0s", "contract: how far an answer may lag the truth"
+                ),
+                knobs.flag(
+                    f"{view}.read_your_writes", True, "contract: an actor sees its own writes"
+                ),
             ]
             if kind in DETAIL_KINDS:
-                out.append(knobs.duration(f"{cache}.negative_ttl", "0s", "life of a cached miss; 0s caches none"))
+                out.append(
+                    knobs.duration(
+                        f"{cache}.negative_ttl", "0s", "life of a cached miss; 0s caches none"
+                    )
+                )
         if "detail" in self.views:
             write = f"{self.name}.write"
             out += [
-                knobs.choice(f"{write}.lock", ("row", "optimistic", "none"), "what guards a read-think-write"),
-                knobs.duration(f"{write}.lock_wait", "30s", "patience for a row lock, then `locked`"),
                 knobs.choice(
-                    f"{write}.token", ("read", "refreshed", "ignored"), "the version that if_version is held against"
+                    f"{write}.lock", ("row", "optimistic", "none"), "what guards a read-think-write"
+                ),
+                knobs.duration(
+                    f"{write}.lock_wait", "30s", "patience for a row lock, then `locked`"
+                ),
+                knobs.choice(
+                    f"{write}.token",
+                    ("read", "refreshed", "ignored"),
+                    "the version that if_version is held against",
                 ),
                 knobs.choice(
                     f"{write}.scope",
@@ -95,7 +127,12 @@ class Store(Generic[R]):
     """
 
     def __init__(
-        self, spec: StoreSpec[R], world: World, template: Template[R], settings: Settings, shared: Shared
+        self,
+        spec: StoreSpec[R],
+        world: World,
+        template: Template[R],
+        settings: Settings,
+        shared: Shared,
     ) -> None:
         self.spec = spec
         self.world = world
@@ -105,7 +142,8 @@ class Store(Generic[R]):
         self.lock = "row"
         self.lock_wait = 0
         self.placebo: tuple[int, int] | None = None
-        """Longest extra wait of a write and the number of the placebo: delays without any repair (ablation)."""
+        """Longest extra wait of a write and the number of the placebo: delays without any repair
+        (ablation)."""
         self.token = "read"
         self.scope = "fields"
         self._details: dict[str, DetailView[R]] = {}
@@ -113,10 +151,14 @@ class Store(Generic[R]):
         for kind in spec.views:
             view: DetailView[R] | QueryView[R]
             if kind in DETAIL_KINDS:
-                view = self._details[kind] = DetailView(world, self.table, kind, shared.waits, shared.breaches)
+                view = self._details[kind] = DetailView(
+                    world, self.table, kind, shared.waits, shared.breaches
+                )
                 settings.bind(f"{view.name}.cache.negative_ttl", view.cache, "negative_ttl")
             else:
-                view = self._queries[kind] = QueryView(world, self.table, kind, shared.waits, shared.breaches)
+                view = self._queries[kind] = QueryView(
+                    world, self.table, kind, shared.waits, shared.breaches
+                )
             for attribute in CACHE_KNOBS:
                 settings.bind(f"{view.name}.cache.{attribute}", view.cache, attribute)
             settings.bind(f"{view.name}.staleness", view.contract, "staleness")
@@ -125,7 +167,7 @@ class Store(Generic[R]):
             for attribute in ("lock", "lock_wait", "token", "scope"):
                 settings.bind(f"{spec.name}.write.{attribute}", self, attribute)
 
-    # --- reading --------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     @property
     def detail(self) -> DetailView[R]:
@@ -160,10 +202,13 @@ class Store(Generic[R]):
         """Give the committed row (for goals, users' start and invariants; tools read views)."""
         return self.table.rows.get(key)
 
-    # --- writing --------------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def insert(self, op: Operation, fields: Mapping[str, object]) -> Generator[Event, Any, R]:
-        """Commit a new row after the wait `db`. Raises Refused `conflict` for a unique column that is taken."""
+        """Commit a new row after the wait `db`.
+
+        Raises Refused `conflict` for a unique column that is taken.
+        """
         yield op.latency(self.waits.db, "db", op.next_access())
         tx = Transaction(op)
         key = tx.insert(self.table, fields)
@@ -173,7 +218,10 @@ class Store(Generic[R]):
     def update(
         self, op: Operation, key: int, changes: Mapping[str, object], if_version: int | None = None
     ) -> Generator[Event, Any, R]:
-        """Commit changes of one row. Raises Refused `not_found`, `conflict` (with the current version) or `locked`."""
+        """Commit changes of one row.
+
+        Raises Refused `not_found`, `conflict` (with the current version) or `locked`.
+        """
         edit = yield from self.edit(op, key, if_version)
         try:
             tx = Transaction(op)
@@ -183,7 +231,9 @@ class Store(Generic[R]):
             edit.close()
         return self.table.rows[key]
 
-    def delete(self, op: Operation, key: int, if_version: int | None = None) -> Generator[Event, Any, None]:
+    def delete(
+        self, op: Operation, key: int, if_version: int | None = None
+    ) -> Generator[Event, Any, None]:
         """Commit the end of one row. Raises Refused `not_found`, `conflict` or `locked`."""
         edit = yield from self.edit(op, key, if_version)
         try:
@@ -193,8 +243,12 @@ class Store(Generic[R]):
         finally:
             edit.close()
 
-    def edit(self, op: Operation, key: int, if_version: int | None = None) -> Generator[Event, Any, Edit[R]]:
-        """Begin a read-think-write of one row: lock it as the knobs say, read it, let the wait `db` pass.
+    def edit(
+        self, op: Operation, key: int, if_version: int | None = None
+    ) -> Generator[Event, Any, Edit[R]]:
+        """Begin a read-think-write of one row.
+
+        Lock it as the knobs say, read it, let the wait `db` pass.
 
         The caller must `close()` the edit, whatever happens. Raises Refused as `update` does.
         """
@@ -247,7 +301,10 @@ class Edit(Generic[R]):
         self.row = row
 
     def check(self, if_version: int | None) -> None:
-        """Hold the caller's version against the committed one, as `write.token` says. Raises Refused `conflict`."""
+        """Hold the caller's version against the committed one, as `write.token` says.
+
+        Raises Refused `conflict`.
+        """
         store = self._store
         current = store.table.rows.get(self.key)
         if current is None:
@@ -260,12 +317,15 @@ class Edit(Generic[R]):
             self.row = current
 
     def update(self, tx: Transaction, changes: Mapping[str, object]) -> None:
-        """Put the change of this row into a transaction, with the fields that `write.scope` adds."""
+        """Put the change of this row into a transaction, with what `write.scope` adds."""
         basis = Basis(self.given, self.row.version, changes.keys())
         tx.update(self._store.table, self.key, self.merged(changes), basis)
 
     def merged(self, changes: Mapping[str, object]) -> Mapping[str, object]:
-        """Give the fields to write: those named, and under whole_record the rest as the caller last read them."""
+        """Give the fields to write.
+
+        Those named, and under whole_record the rest as the caller last read them.
+        """
         store = self._store
         if store.scope == "fields":
             return changes
@@ -305,7 +365,9 @@ class Shared:
 def stale(table: str, key: int, given: int, current: int) -> Refused:
     """Build the refusal of a write that rests on an old version."""
     return Refused(
-        "conflict", f"{table} row {key} is at version {current}, the call rests on {given}", version=current
+        "conflict",
+        f"{table} row {key} is at version {current}, the call rests on {given}",
+        version=current,
     )
 
 
@@ -314,17 +376,27 @@ def editable(row_type: RowType[R], row: R) -> dict[str, object]:
     return dict(zip(row_type.names[4:], row_type.values(row)[4:], strict=True))
 
 
-def store(row: type[R], *, views: Iterable[str] = ("detail",), unique: Iterable[str] = ()) -> Store[R]:
-    """Declare a table of a product, as a class attribute; each world's product gets a `Store` in its place.
+def store(
+    row: type[R], *, views: Iterable[str] = ("detail",), unique: Iterable[str] = ()
+) -> Store[R]:
+    """Declare a table of a product, as a class attribute.
 
-    `views` names the ways to read it (detail, list, search, auth), `unique` the columns whose values are unique.
+    Each world's product gets a `Store` in its place.
+
+    `views` names the ways to read it (detail, list, search, auth), `unique` the columns whose
+    values are unique.
     """
     return StoreSpec(row, views, unique)  # type: ignore[return-value]  # Product.__init__ puts the Store in its place
 
 
 def query(matches: Any, /, **fields: object) -> Query:
-    """Build a query whose text names its fields, e.g. `query(pred, stage="negotiation", page=1)`."""
-    return Query(",".join(f"{k}={_escaped(v)}" for k, v in fields.items() if v is not None), matches)
+    """Build a query whose text names its fields, e.g.
+
+    `query(pred, stage="negotiation", page=1)`.
+    """
+    return Query(
+        ",".join(f"{k}={_escaped(v)}" for k, v in fields.items() if v is not None), matches
+    )
 
 
 def _escaped(value: object) -> object:

@@ -1,4 +1,7 @@
-"""Tools: what the agent may call. Schema and argument check come from the type hints, once, when the class is made."""
+"""Tools: what the agent may call.
+
+Schema and argument check come from the type hints, once, when the class is made.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,18 @@ import inspect
 import types
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from simpy.events import Event
 
@@ -24,7 +38,9 @@ TEXT_MAX = 20_000
 INT_MAX = 2**63 - 1
 
 RESERVED_ARGUMENTS = frozenset({"name", "self", "timeout", "session_id", "request", "ctx"})
-RESERVED_TOOLS = frozenset({"reset", "step", "state", "close", "verify", "seed_session", "get_reward"})
+RESERVED_TOOLS = frozenset(
+    {"reset", "step", "state", "close", "verify", "seed_session", "get_reward"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +71,7 @@ def paged(table: str, rows: tuple[R, ...], page: int) -> Page[R]:
     return Page(table, rows[start : start + PAGE_ROWS], page, page + 1 if more else None)
 
 
-class BadArgument(Exception):  # noqa: N818  (the caller's, not ours)
+class BadArgument(Exception):
     """An argument doesn't fit; the message names it."""
 
 
@@ -120,7 +136,10 @@ class ToolSpec:
 
 
 def tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
-    """Mark a product's generator method as a tool; its first line of documentation is shown to the agent."""
+    """Mark a product's generator method as a tool.
+
+    Its first line of documentation is shown to the agent.
+    """
     function.__dict__["__tool__"] = "remote"
     return function
 
@@ -132,7 +151,10 @@ def write_tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
 
 
 def local_tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
-    """Mark a tool that doesn't pass through the product's API: no latency, no worker, no permission."""
+    """Mark a tool that doesn't pass through the product's API.
+
+    No latency, no worker, no permission.
+    """
     function.__dict__["__tool__"] = "local"
     return function
 
@@ -146,11 +168,15 @@ def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
     parameters: list[Parameter] = []
     for parameter in list(inspect.signature(function).parameters.values())[2:]:
         if parameter.name in RESERVED_ARGUMENTS:
-            raise UsageError(f"argument {parameter.name!r} of tool {name!r} can't be called that", "rename it")
+            raise UsageError(
+                f"argument {parameter.name!r} of tool {name!r} can't be called that", "rename it"
+            )
         check, schema = argument(hints[parameter.name], f"{name}.{parameter.name}")
         required = parameter.default is inspect.Parameter.empty
         parameters.append(
-            Parameter(parameter.name, check, schema, required, None if required else parameter.default)
+            Parameter(
+                parameter.name, check, schema, required, None if required else parameter.default
+            )
         )
     doc = inspect.getdoc(function)
     if not doc:
@@ -168,7 +194,7 @@ def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
     )
 
 
-# --- arguments --------------------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 
 def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
@@ -180,7 +206,9 @@ def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
     if get_origin(hint) in (Union, types.UnionType):
         options = [a for a in get_args(hint) if a is not type(None)]
         if len(options) != 1:
-            raise UsageError(f"argument {where} has type {hint!r}", "use one type, or one type | None")
+            raise UsageError(
+                f"argument {where} has type {hint!r}", "use one type, or one type | None"
+            )
         check, schema = argument(options[0], where)
         if len(options) == len(get_args(hint)):
             return check, schema
@@ -202,10 +230,15 @@ def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
             return instant, {"type": "string", "format": "date-time"}
         for note in notes:
             if isinstance(note, Bounds):
-                return whole(note.low, note.high), {"type": "integer", "minimum": note.low, "maximum": note.high}
+                return whole(note.low, note.high), {
+                    "type": "integer",
+                    "minimum": note.low,
+                    "maximum": note.high,
+                }
         return whole(-INT_MAX, INT_MAX), {"type": "integer"}
     raise UsageError(
-        f"argument {where} has type {hint!r}", "use int, str, bool, Literal, Instant, list, a TypedDict, or | None"
+        f"argument {where} has type {hint!r}",
+        "use int, str, bool, Literal, Instant, list, a TypedDict, or | None",
     )
 
 
@@ -213,7 +246,10 @@ def shown(value: object) -> str:
     """Show a value that a caller sent, cut to a readable length."""
     try:
         out = ascii(value)
-    except (ValueError, RecursionError):  # an int of more than 4,300 digits, or lists nested too deep
+    except (
+        ValueError,
+        RecursionError,
+    ):  # an int of more than 4,300 digits, or lists nested too deep
         return f"a {type(value).__name__} too large to show"
     return out if len(out) <= 60 else out[:57] + "..."
 
@@ -238,7 +274,9 @@ def text(name: str, value: object) -> str:
     if type(value) is not str:
         raise BadArgument(f"argument {name!r} must be a string, got {shown(value)}")
     if len(value) > TEXT_MAX:
-        raise BadArgument(f"argument {name!r} is {len(value)} characters long, at most {TEXT_MAX} are taken")
+        raise BadArgument(
+            f"argument {name!r} is {len(value)} characters long, at most {TEXT_MAX} are taken"
+        )
     return value
 
 
@@ -264,7 +302,9 @@ def one_of(choices: tuple[str, ...]) -> Check:
 
     def check(name: str, value: object) -> str:
         if type(value) is not str or value not in choices:
-            raise BadArgument(f"argument {name!r} must be one of {', '.join(choices)}, got {shown(value)}")
+            raise BadArgument(
+                f"argument {name!r} must be one of {', '.join(choices)}, got {shown(value)}"
+            )
         return value
 
     return check
@@ -308,27 +348,40 @@ def fields_of(hint: type, where: str) -> tuple[Check, dict[str, Any]]:
         out: dict[str, Any] = {}
         for key, item in given.items():
             if key not in checks:
-                raise BadArgument(f"{name!r} has no field {shown(key)}; fields: {', '.join(checks)}")
+                raise BadArgument(
+                    f"{name!r} has no field {shown(key)}; fields: {', '.join(checks)}"
+                )
             out[key] = checks[key](f"{name}.{key}", item)
         if not out:
             raise BadArgument(f"argument {name!r} names no field; fields: {', '.join(checks)}")
         return out
 
-    schema = {"type": "object", "properties": schemas, "additionalProperties": False, "minProperties": 1}
+    schema = {
+        "type": "object",
+        "properties": schemas,
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
     return check, schema
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 class Renderer:
-    """Turns what tools return into JSON values; a row is rendered once for as long as it is the same row."""
+    """Turns what tools return into JSON values.
+
+    A row is rendered once for as long as it is the same row.
+    """
 
     def __init__(self) -> None:
         self._rendered: dict[tuple[type, int], tuple[Row, dict[str, Any]]] = {}
 
     def render(self, value: Any) -> Any:
-        """Give the JSON value of an answer. Rows come as `Shown`, which recordings tell by reference."""
+        """Give the JSON value of an answer.
+
+        Rows come as `Shown`, which recordings tell by reference.
+        """
         if isinstance(value, Row):
             return self._row(value)
         if isinstance(value, Page):
@@ -351,7 +404,10 @@ class Renderer:
 
 
 class Shown(dict[str, Any]):
-    """The JSON form of a row, and the row itself. A dict of its own each time: whoever gets it may change it."""
+    """The JSON form of a row, and the row itself.
+
+    A dict of its own each time: whoever gets it may change it.
+    """
 
     __slots__ = ("row",)
 
@@ -373,10 +429,18 @@ def result_problem(spec: ToolSpec, value: Any, row_types: dict[type, RowType[Any
         for row in tables[0]:
             if problem := row_problem(spec.name, row, row_types[row_cls]):
                 return problem
-        return "" if [r["id"] for r in tables[0]] == value["ids"] else f"{spec.name}: ids differ from the rows"
+        return (
+            ""
+            if [r["id"] for r in tables[0]] == value["ids"]
+            else f"{spec.name}: ids differ from the rows"
+        )
     if isinstance(origin, type) and issubclass(origin, Row):
         return row_problem(spec.name, value, row_types[origin])
-    return "" if isinstance(value, dict) else f"{spec.name} answers {type(value).__name__}, not an object"
+    return (
+        ""
+        if isinstance(value, dict)
+        else f"{spec.name} answers {type(value).__name__}, not an object"
+    )
 
 
 def row_problem(name: str, value: Any, row_type: RowType[Any]) -> str:
@@ -387,7 +451,11 @@ def row_problem(name: str, value: Any, row_type: RowType[Any]) -> str:
         return f"{name} answers columns {list(value)}, expected {list(row_type.names)}"
     for column in row_type.columns:
         item = value[column.name]
-        fits = (isinstance(item, str) or (item is None and column.nullable)) if column.instant else column.accepts(item)
+        fits = (
+            (isinstance(item, str) or (item is None and column.nullable))
+            if column.instant
+            else column.accepts(item)
+        )
         if not fits:
             return f"{name} answers {column.name} = {shown(item)}"
     return ""

@@ -1,7 +1,7 @@
 """Views: ways to read a table, each with a contract, each noting what was served and what was true.
 
-A row read through a view is fresh when it equals the committed state at some instant between the call and its answer. The
-view only notes breaches; which code they deserve is decided elsewhere.
+A row read through a view is fresh when it equals the committed state at some instant between the
+call and its answer. The view only notes breaches; which code they deserve is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ CACHE = "cache"
 PRIMARY = "primary"
 
 AUTH_ACCESS = 63
-"""Number of the access that checks permissions: apart, so that the first access of a tool itself is always 0."""
+"""Number of the access that checks permissions: apart, so that the first access of a tool itself is
+always 0."""
 
 
 @dataclass(slots=True)
@@ -83,7 +84,13 @@ class View(Generic[R]):
     )
 
     def __init__(
-        self, world: World, table: Table[R], kind: str, waits: Waits, breaches: list[Breach], scope: str
+        self,
+        world: World,
+        table: Table[R],
+        kind: str,
+        waits: Waits,
+        breaches: list[Breach],
+        scope: str,
     ) -> None:
         self.world = world
         self.table = table
@@ -112,7 +119,7 @@ class DetailView(View[R]):
         super().__init__(world, table, kind, waits, breaches, ROW)
 
     def read(self, op: Operation, key: int) -> Generator[Event, Any, R | None]:
-        """Give the row or None, from the cache where it has a live entry, else from the primary after the wait `db`."""
+        """Give the row or None, from a live cache entry, else from the primary after `db`."""
         k = AUTH_ACCESS if self.is_auth else op.next_access()
         world = self.world
         cache = self.cache
@@ -174,7 +181,9 @@ class DetailView(View[R]):
             own = contract.read_your_writes and actor.writes.get(place, 0) > served
             if age > contract.staleness or own:
                 op.breaches += 1
-                self.breaches.append(Breach(len(world.rows) - 1, self.name, key, served, true, age, own))
+                self.breaches.append(
+                    Breach(len(world.rows) - 1, self.name, key, served, true, age, own)
+                )
         actor.reads[place] = (served, row)
 
 
@@ -196,7 +205,7 @@ class QueryView(View[R]):
         super().__init__(world, table, kind, waits, breaches, QUERY)
 
     def read(self, op: Operation, query: Query) -> Generator[Event, Any, tuple[R, ...]]:
-        """Give the matching rows, from the cache where it has a live answer, else from the primary after `db`."""
+        """Give the matching rows, from a live cached answer, else from the primary after `db`."""
         k = op.next_access()
         world = self.world
         cache = self.cache
@@ -204,7 +213,8 @@ class QueryView(View[R]):
             entry = cache.lookup(query.text)
             if entry is not None:
                 if self.mechanism in world.repair:
-                    # The truth under the entry's own order: a repair that changes no row changes no journal row.
+                    # The truth under the entry's own order: a repair that changes no row changes no
+                    # journal row.
                     rows, order = tuple(self.table.where(query.matches)), entry.order
                 else:
                     rows, order = entry.value, entry.order
@@ -220,7 +230,9 @@ class QueryView(View[R]):
         self._note(op, query, rows, world.order, self.from_primary)
         return rows
 
-    def _note(self, op: Operation, query: Query, rows: tuple[R, ...], order: int, source: int) -> None:
+    def _note(
+        self, op: Operation, query: Query, rows: tuple[R, ...], order: int, source: int
+    ) -> None:
         world = self.world
         table = self.table
         actor = op.actor
@@ -252,10 +264,15 @@ class QueryView(View[R]):
                 own = contract.read_your_writes and actor.writes.get((number, key), 0) > served
                 if age > contract.staleness or own:
                     op.breaches += 1
-                    self.breaches.append(Breach(len(world.rows) - 1, self.name, key, served, true, age, own))
+                    self.breaches.append(
+                        Breach(len(world.rows) - 1, self.name, key, served, true, age, own)
+                    )
 
     def _wrong(self, query: Query, rows: tuple[R, ...], order: int, begin_order: int) -> list[int]:
-        """List what was out of date when the call began: flat `[key, served, true, age, ...]`, in order of key."""
+        """List what was out of date when the call began.
+
+        Flat `[key, served, true, age, ...]`, in order of key.
+        """
         table = self.table
         now = self.world.ticks
         shown = {row.id: row for row in rows}
@@ -278,7 +295,7 @@ class QueryView(View[R]):
 
 
 def last_unmatched(table: Table[Any], key: int, matches: Callable[[Any], bool]) -> tuple[int, int]:
-    """Give the last version of a matching row that did not match, and the tick since when it has matched."""
+    """Give the last version that did not match, and the tick since when the row has matched."""
     since = 0
     for change in reversed(table.history[key]):
         since = change.t

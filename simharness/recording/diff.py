@@ -15,7 +15,7 @@ OUTSIDE = (FrameType.INFO, FrameType.VERDICT)
 
 
 def first_difference(left: EpisodeRecord, right: EpisodeRecord) -> str | None:
-    """Say where two recordings first differ, or give None when they are equal (INFO and VERDICT apart)."""
+    """Say where two recordings first differ (INFO and VERDICT apart); None when they don't."""
     if left.digest == right.digest and left.complete and right.complete:
         return None
     for key in sorted({*left.header, *right.header}):

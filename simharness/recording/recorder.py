@@ -1,4 +1,7 @@
-"""From a running world to frames: packs the journal's new rows and what the agent was told, one frame a step."""
+"""From a running world to frames.
+
+Packs the journal's new rows and what the agent was told, one frame a step.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,16 @@ TOLD_ROW = -3
 class Recorder:
     """Writes one episode to a sink, frame by frame."""
 
-    __slots__ = ("_counts", "_last", "_pack", "_packed", "_rows_done", "_sink", "_world", "keep_rows")
+    __slots__ = (
+        "_counts",
+        "_last",
+        "_pack",
+        "_packed",
+        "_rows_done",
+        "_sink",
+        "_world",
+        "keep_rows",
+    )
 
     def __init__(self, world: World, sink: Sink, *, keep_rows: bool = True) -> None:
         self._world = world
@@ -65,7 +77,7 @@ class Recorder:
     def step(
         self, step: int, t: int, results: Sequence[object], reward: int | None, flags: int
     ) -> None:
-        """Write the rows since the last step, what the agent was told, and what it was paid (millionths)."""
+        """Write the new rows, what the agent was told, and what it was paid (millionths)."""
         rows = self._world.rows
         fresh = len(rows) - self._packed
         while fresh > ROWS_PER_FRAME:
@@ -85,12 +97,18 @@ class Recorder:
         return out
 
     def checkpoint(self, tables: Mapping[str, str]) -> None:
-        """Write the state's digests and the draw counts that have changed since the last checkpoint."""
+        """Write the state's digests and the draw counts that have changed since the last one."""
         counts = self._world.draws.counts
         changed = {k: v for k, v in counts.items() if self._counts.get(k) != v}
         self._counts.update(changed)
         # Sorted keys are what canonical means for a map of texts; the fast packer is enough then.
-        frame = (6, self._rows_done, self._world.ticks, dict(sorted(tables.items())), dict(sorted(changed.items())))
+        frame = (
+            6,
+            self._rows_done,
+            self._world.ticks,
+            dict(sorted(tables.items())),
+            dict(sorted(changed.items())),
+        )
         payload = self._pack(frame)
         self._sink.write(payload, FrameType.CHECKPOINT)
 
@@ -104,9 +122,12 @@ class Recorder:
 
 
 class Teller:
-    """Encodes what the agent is told, without maps: an object is `[number of its keys' name, values...]`, an array
-    `[-1, items...]`. A row is `[-2, number, values...]` when it is told first and `[-3, place]` afterwards, its place
-    among the rows told so far, from 0: agents look at the same rows again and again.
+    """Encodes what the agent is told, without maps.
+
+    An object is `[number of its keys' name, values...]`, an array
+    `[-1, items...]`. A row is `[-2, number, values...]` when it is told first and `[-3, place]`
+    afterwards, its place among the rows told so far, from 0: agents look at the same rows again and
+    again.
     """
 
     __slots__ = ("_count", "_numbers", "_told")
@@ -117,14 +138,19 @@ class Teller:
         self._told: dict[tuple[type, int, int], tuple[Row, int]] = {}
 
     def encode(self, value: Any) -> Any:
-        """Encode a JSON value. Raises HarnessError for a float or anything else that recordings don't hold."""
+        """Encode a JSON value.
+
+        Raises HarnessError for a float or anything else that recordings don't hold.
+        """
         kind = type(value)
         if value is None or kind is str or kind is bool:
             return value
         if kind is int:
             if INT_MIN <= value <= INT_MAX:
                 return value
-            raise HarnessError(f"an answer holds an int of {value.bit_length()} bits", "bound what it is made from")
+            raise HarnessError(
+                f"an answer holds an int of {value.bit_length()} bits", "bound what it is made from"
+            )
         if kind is Shown:
             row: Row = value.row
             which = (type(row), row.id, row.version)
@@ -148,7 +174,12 @@ class Teller:
         out: list[Any] = [self._numbers["{" + shape_of(value) + "}"]]
         for item in value.values():
             kind = type(item)
-            if item is None or kind is str or kind is bool or (kind is int and INT_MIN <= item <= INT_MAX):
+            if (
+                item is None
+                or kind is str
+                or kind is bool
+                or (kind is int and INT_MIN <= item <= INT_MAX)
+            ):
                 out.append(item)
             else:
                 out.append(self.encode(item))
@@ -200,7 +231,10 @@ NO_TEXT = "\\0"
 
 
 def shape_of(keys: Mapping[str, Any]) -> str:
-    """Join the keys of an object with commas; where that could be read in two ways, all keys are escaped."""
+    """Join the keys of an object with commas.
+
+    Where that could be read in two ways, all keys are escaped.
+    """
     shape = ",".join(keys)
     if shape and "\\" not in shape and shape.count(",") == len(keys) - 1:
         return shape

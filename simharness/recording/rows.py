@@ -1,4 +1,7 @@
-"""The rows of a recording: decoded, with absolute instants and the steps they belong to, without running anything."""
+"""The rows of a recording.
+
+Decoded, with absolute instants and the steps they belong to, without running anything.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ def rows_digest(rows: tuple[tuple[Any, ...], ...] | list[tuple[Any, ...]]) -> st
 
 
 def read_rows(record: EpisodeRecord) -> Rows:
-    """Decode what a recording holds, as far as it goes. Raises DamagedRecording for rows of no known shape."""
+    """Decode what a recording holds, as far as it goes.
+
+    Raises DamagedRecording for rows of no known shape.
+    """
     decoder = Decoder()
     undelta = Undelta()
     listener = Listener()
@@ -90,7 +96,9 @@ def told(fields: tuple[object, ...], names: list[str], first: int, listener: Lis
         try:
             out.append((bool(ok), listener.decode(value, names)))
         except HarnessError as error:
-            raise DamagedRecording(f"step {step} holds a result of no known shape: {error}") from error
+            raise DamagedRecording(
+                f"step {step} holds a result of no known shape: {error}"
+            ) from error
     return Told(
         step=cast("int", step),
         t=cast("int", t),

@@ -1,10 +1,12 @@
-"""Audits a run: every recording judged from its rows, what is wrong with the run itself, and the gate."""
+"""Audits a run.
+
+Every recording judged from its rows, what is wrong with the run itself, and the gate.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.attribution import judge_record
@@ -15,6 +17,7 @@ from simharness.findings.taxonomy import code
 from simharness.recording.reader import iter_episodes
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from collections.abc import Callable, Iterator
 
     from simharness.blame.verdict import Verdict
@@ -84,14 +87,20 @@ class Report:
         return sorted(c for c in self.codes() if code(c).zero_tolerance)
 
     def gate(self) -> Gate:
-        """Give the run's answer; a damaged recording or a code of zero tolerance fails it, an unfinished run can't pass."""
+        """Give the run's answer.
+
+        A damaged recording or a code of zero tolerance fails it, an unfinished run can't pass.
+        """
         if self.damaged or self.zero_tolerance():
             return Gate.FAIL
         found = gate(self.failures, len(self.items), self.limit)
         return Gate.INCONCLUSIVE if self.unfinished and found is Gate.PASS else found
 
     def first_to_look_at(self) -> list[Item]:
-        """Pick three episodes: decisive harness findings first, of different codes, then other invalid ones."""
+        """Pick three episodes.
+
+        Decisive harness findings first, of different codes, then other invalid ones.
+        """
         seen: set[str] = set()
         out: list[Item] = []
         ranked = sorted(self.items, key=lambda i: (i.verdict.kind != "harness", i.verdict.valid))
@@ -127,7 +136,9 @@ class Report:
         }
 
 
-def audit(path: Path, *, limit: float = LIMIT, progress: Callable[[int], None] | None = None) -> Report:
+def audit(
+    path: Path, *, limit: float = LIMIT, progress: Callable[[int], None] | None = None
+) -> Report:
     """Audit a run directory, a shard or a recording.
 
     Raises RecordingError for what holds no recording, UsageError for reviews that can't be read.
@@ -143,7 +154,9 @@ def audit(path: Path, *, limit: float = LIMIT, progress: Callable[[int], None] |
             if progress is not None:
                 progress(len(report.items))
     if not report.items:
-        raise RecordingError(f"no finished episode in {str(path)!r}", "; ".join(report.problems) or "run some first")
+        raise RecordingError(
+            f"no finished episode in {str(path)!r}", "; ".join(report.problems) or "run some first"
+        )
     return report
 
 

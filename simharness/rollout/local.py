@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,10 @@ Progress = Callable[[int, int, Summary], None]
 
 
 def check(request: Request) -> dict[str, PolicySource]:
-    """Give the policies by scenario, and raise for a request that can't be run before anything is written.
+    """Check a request before anything is written, and give its policies by scenario.
 
-    Raises UsageError, also for a seed that the pinned values don't suit, and HarnessError where the product breaks.
+    Raises UsageError for what can't be run, also for a seed that the pinned values don't suit, and
+    HarnessError where the product breaks.
     """
     sources: dict[str, PolicySource] = {}
     for name in request.scenarios:
@@ -64,7 +65,7 @@ def run(request: Request, folder: Path, progress: Progress) -> Summary:
 
 
 @contextmanager
-def told(request: Request, scenario: str, seed: int) -> Iterator[None]:
+def told(request: Request, scenario: str, seed: int) -> Generator[None]:
     """Let what stops an episode say which one it was, and which command asks for it again."""
     try:
         yield

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simharness.env import make_plan
 from simharness.episode.episode import load_text
-from simharness.episode.plan import Plan
 from simharness.errors import UsageError
 from simharness.product.fault import parse_load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simharness.episode.plan import Plan
 
 EPISODES_MAX = 10_000_000
 
@@ -78,7 +81,7 @@ class Request:
 
 
 def parse_seeds(text: str, episodes: int | None) -> range:
-    """Read `N` or `A:B` (B left out), with a number of episodes where only a start is given. Raises UsageError."""
+    """Read `N` or `A:B` (B left out); `episodes` counts from N on. Raises UsageError."""
     found = re.fullmatch(r"([0-9]{1,20})(?::([0-9]{1,20}))?", text)
     if found is None:
         raise UsageError(f"seed range {text!r} is not readable", "give N, or A:B for A up to B - 1")
@@ -89,22 +92,29 @@ def parse_seeds(text: str, episodes: int | None) -> range:
         stop = int(found[2])
         if episodes is not None and episodes != stop - start:
             raise UsageError(
-                f"seed range {text!r} holds {stop - start} seeds and --episodes says {episodes}", "give one of the two"
+                f"seed range {text!r} holds {stop - start} seeds and --episodes says {episodes}",
+                "give one of the two",
             )
     if stop <= start:
         raise UsageError(f"seed range {text!r} is empty", "give A:B with A below B")
     if stop - start > EPISODES_MAX or stop > 2**64:
-        raise UsageError(f"seed range {text!r} is too long or too high", f"at most {EPISODES_MAX} seeds below 2**64")
+        raise UsageError(
+            f"seed range {text!r} is too long or too high",
+            f"at most {EPISODES_MAX} seeds below 2**64",
+        )
     return range(start, stop)
 
 
 def parse_config(settings: Sequence[str]) -> dict[str, Any]:
-    """Read `KEY=VALUE` settings; a value that is JSON is taken as such (no fractions), else as text."""
+    """Read `KEY=VALUE` settings; a value is JSON if it can be (no fractions), else text."""
     out: dict[str, Any] = {}
     for text in settings:
         key, equals, raw = text.partition("=")
         if not equals or not key:
-            raise UsageError(f"setting {text!r} is not readable", "give KEY=VALUE, e.g. deals.detail.cache.ttl=300s")
+            raise UsageError(
+                f"setting {text!r} is not readable",
+                "give KEY=VALUE, e.g. deals.detail.cache.ttl=300s",
+            )
         try:
             value = json.loads(raw)
         except ValueError:

@@ -1,33 +1,37 @@
-"""Soak: one world, many users, thousands of pings of the agent; every reply is checked, and the recording replays.
+"""Soak: one world, many users, thousands of pings of the agent; every reply is checked.
 
-A ping is one call from a seeded mix: 70 % reads, 20 % writes, 10 % calls that no schema allows. It passes when nothing
-raises, the reply fits its schema, every read kept its contract and all invariants hold.
+A ping is one call from a seeded mix: 70 % reads, 20 % writes, 10 % calls that no schema allows. It
+passes when nothing raises, the reply fits its schema, every read kept its contract and all
+invariants hold; afterwards the recording replays identical.
 """
 
 from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simharness.env import make_plan, new_episode
-from simharness.episode.episode import Episode
 from simharness.episode.play import arguments_text
 from simharness.episode.policies import Sampler
 from simharness.episode.replay import replay
 from simharness.episode.transcript import RawCall
 from simharness.errors import Divergence, HarnessError, UsageError
 from simharness.kernel.draws import Draws, Stream
-from simharness.parts.row import RowType
 from simharness.product.registry import load_scenario
 from simharness.product.tool import ToolSpec, result_problem
 from simharness.recording.reader import read_file
 from simharness.recording.writer import ShardWriter
 from simharness.units import DAY, MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from simharness.episode.episode import Episode
+    from simharness.parts.row import RowType
 
 MIX = (70, 20, 10)
 """Reads, writes and bad calls, in percent."""
@@ -115,15 +119,22 @@ class Pings:
             case 2:
                 return RawCall(id="", tool=tool.name, arguments='{"no_such_argument":1}')
             case 3:
-                return RawCall(id="", tool=tool.name, arguments='["' + "x" * draw.below(200, "length") + '"]')
+                return RawCall(
+                    id="", tool=tool.name, arguments='["' + "x" * draw.below(200, "length") + '"]'
+                )
             case _:
                 return RawCall(id="", tool="\ud800" + tool.name, arguments="\x00")
 
 
 def soak(
-    scenario: str, *, pings: int, users: int, seed: int = 0, progress: Callable[[int, int], None] | None = None
+    scenario: str,
+    *,
+    pings: int,
+    users: int,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Send pings into one world with at least `users` background users. Raises UsageError for a bad scenario."""
+    """Send pings into one world with at least `users` background users. Raises UsageError."""
     report = Report()
     _, known = load_scenario(scenario)
     most = LOAD_MAX * known.team
@@ -148,7 +159,11 @@ def soak(
 
 
 def _send(
-    episode: Episode, pings: int, seed: int, report: Report, progress: Callable[[int, int], None] | None
+    episode: Episode,
+    pings: int,
+    seed: int,
+    report: Report,
+    progress: Callable[[int, int], None] | None,
 ) -> None:
     source = Pings(episode, seed)
     row_types: dict[type, RowType[Any]] = {
@@ -185,7 +200,9 @@ def _send(
         if progress is not None:
             progress(number + 1, pings)
     report.seconds = (time.perf_counter_ns() - start) / 1e9
-    report.memory_growth_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - warm) / 1024 if warm else 0.0
+    report.memory_growth_mb = (
+        (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - warm) / 1024 if warm else 0.0
+    )
     times.sort()
     if times:
         report.p50_us = times[len(times) // 2] / 1000

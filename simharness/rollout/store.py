@@ -6,7 +6,6 @@ import contextlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness import __version__
@@ -16,6 +15,7 @@ from simharness.recording.format import from_os_error
 from simharness.recording.writer import ShardWriter
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
     from simharness.blame.verdict import Verdict
@@ -29,9 +29,14 @@ LIMIT = 0.05
 
 
 def create_folder(path: Path) -> Path:
-    """Make a new run directory. Raises UsageError when it holds something, RecordingError when it can't be made."""
+    """Make a new run directory.
+
+    Raises UsageError when it holds something, RecordingError when it can't be made.
+    """
     make_folder(path)
-    full = UsageError(f"folder {str(path)!r} is not empty", "give -o another folder, or remove this one")
+    full = UsageError(
+        f"folder {str(path)!r} is not empty", "give -o another folder, or remove this one"
+    )
     try:
         if any(path.iterdir()):
             raise full
@@ -44,7 +49,10 @@ def create_folder(path: Path) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder unless it is there. Raises UsageError for a file, RecordingError when it can't be made."""
+    """Make a folder unless it is there.
+
+    Raises UsageError for a file, RecordingError when it can't be made.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -107,7 +115,7 @@ class Summary:
 
 
 class RunStore:
-    """Writes a run directory, one episode after the other; what was written survives whatever stops it."""
+    """Writes a run directory, episode by episode; what was written survives whatever stops it."""
 
     def __init__(self, folder: Path, request: Request) -> None:
         self.folder = create_folder(folder)
@@ -130,7 +138,7 @@ class RunStore:
         return self._writer
 
     def add(self, episode: Episode, verdict: Verdict) -> None:
-        """Take a finished episode: a line of its own, counts, and the next shard when this one is full."""
+        """Take a finished episode: a line of its own, counts, the next shard when this is full."""
         key = f"{episode.plan.scenario}:{episode.plan.seed}:{self._policy}"
         line = {
             "key": key,
@@ -162,7 +170,10 @@ class RunStore:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             if self._writer is None:
@@ -170,7 +181,7 @@ class RunStore:
             if kind is None:
                 self._seal()
             else:
-                # What came before the failure is whole; the shard keeps its .part name, which says it isn't.
+                # What came before the failure is whole; the shard is not, and keeps its .part name.
                 self._writer.flush()
                 self._writer.close()
         except RecordingError:

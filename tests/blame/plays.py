@@ -26,7 +26,8 @@ LOST = ("crm.invalidation-lost",)
 NO_FENCE = ("crm.no-fence",)
 DETAIL = "cache:deals.detail"
 
-# Legal clears the deal after 45 s and nothing else happens; a cache that lost that goes on saying in_review.
+# Legal clears the deal after 45 s and nothing else happens; a cache that lost that goes on saying
+# in_review.
 CLEARED: dict[str, Any] = {
     "instance.legal": "in_review",
     "instance.legal_answer": "cleared",
@@ -66,7 +67,7 @@ def judged(plan: Plan, policy: Policy) -> tuple[Episode, Verdict]:
 
 
 def stepped(env: Env, policy: Policy) -> Step:
-    """Let a policy play through `Env.step`, as a caller does who can't be asked again; gives the last step."""
+    """Let a policy play through `Env.step`, as one that can't be asked again; gives its end."""
     env.reset()
     play = policy(task_of(env.episode))
     try:
@@ -121,9 +122,10 @@ def quitter(task: Task) -> Play:
 
 
 def misfit() -> Env:
-    """An unfinished episode whose calls, up to a stale read, no longer fit the world where that read is repaired.
+    """An episode so far whose calls, up to a stale read, no longer fit the repaired world.
 
-    One worker serves a crowd: in the repaired world others wait longer, and so does the agent, who sends again at once.
+    One worker serves a crowd: in the repaired world others wait longer, and so does the agent, who
+    sends again at once.
     """
     config = {
         **CLEARED,

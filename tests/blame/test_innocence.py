@@ -1,4 +1,4 @@
-"""A small sample of `benchmarks/innocence.py`: repairs of the innocent change nothing, and the controls would see it."""
+"""A sample of `benchmarks/innocence.py`: repairs of the innocent change nothing, and it can see."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ LOAD = "8"
 def test_repairing_an_innocent_mechanism_changes_no_outcome_and_no_row(
     faults: tuple[str, ...],
 ) -> None:
-    tally = by_value(60, LOAD, faults)
-    assert tally.episodes == 60
+    tally = by_value(32, LOAD, faults)
+    assert tally.episodes == 32
     assert (tally.flips, tally.changed, tally.rows, tally.misfits) == (0, 0, 0, 0)
     # The sample is worth something: every policy, several caches, each asked often.
     assert set(tally.policies) == set(MODELS)
     assert len(tally.caches) > 4
-    assert tally.hits > 60 * 20
+    assert tally.hits > 32 * 20
     assert (GUILTY in tally.caches) == (not faults)
 
 
 def test_repairing_an_innocent_mechanism_changes_nothing_for_a_policy_that_is_asked_again() -> None:
-    tally = asked_again(30, LOAD, remove=False, position=False)
-    assert tally.episodes == 30
+    tally = asked_again(12, LOAD, remove=False, position=False)
+    assert tally.episodes == 12
     assert (tally.flips, tally.changed) == (0, 0)
 
 
 def test_repairing_the_guilty_mechanism_is_seen() -> None:
-    tally = by_value(12, LOAD, (FAULT,), guilty=True)
-    assert (tally.episodes, tally.changed) == (12, 12)
+    tally = by_value(6, LOAD, (FAULT,), guilty=True)
+    assert (tally.episodes, tally.changed) == (6, 6)
     assert tally.rows > 12
     assert tally.flips == 0
 
 
 def test_taking_an_innocent_cache_away_from_a_world_that_draws_by_position_flips_outcomes() -> None:
-    tally = asked_again(40, LOAD, remove=True, position=True)
-    assert (tally.episodes, tally.changed) == (40, 40)
-    assert tally.flips > 3
+    tally = asked_again(24, LOAD, remove=True, position=True)
+    assert (tally.episodes, tally.changed) == (24, 24)
+    assert tally.flips > 1
 
 
 def test_addressed_draws_alone_keep_most_outcomes_where_rows_change() -> None:
-    tally = asked_again(40, LOAD, remove=True, position=False)
-    assert (tally.episodes, tally.changed) == (40, 40)
+    tally = asked_again(12, LOAD, remove=True, position=False)
+    assert (tally.episodes, tally.changed) == (12, 12)
     assert tally.flips <= 1
 
 
@@ -105,8 +105,8 @@ def test_only_caches_that_answered_and_never_wrongly_are_innocent() -> None:
 def test_the_script_prints_a_line_a_case_and_says_whether_all_is_well(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # At load 1 six episodes are too few for the control to see a flip, and that is said.
-    assert main(["--episodes", "2", "--load", "1", "--json"]) == 1
+    # So few episodes may show the control no flip; then the zeros of the others are worth nothing.
+    code = main(["--episodes", "3", "--load", "4", "--json"])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["case"].partition(",")[0] for line in lines] == [
         "repaired",
@@ -116,4 +116,5 @@ def test_the_script_prints_a_line_a_case_and_says_whether_all_is_well(
         "removed",
         "control: removed",
     ]
-    assert all(line["episodes"] == 2 for line in lines)
+    assert {line["episodes"] for line in lines} == {3}
+    assert code == (0 if lines[-1]["flips"] else 1)

@@ -67,9 +67,7 @@ def kept(folder: Path, episode: Episode) -> EpisodeRecord:
 
 def episode_42() -> Plan:
     (showcase,) = (s for s in SHOWCASES if s.number == 42)
-    return make_plan(
-        showcase.scenario, 42, showcase.load, showcase.faults, config=showcase.config
-    )
+    return make_plan(showcase.scenario, 42, showcase.load, showcase.faults, config=showcase.config)
 
 
 # --- the arms ------------------------------------------------------------------------------------
@@ -141,7 +139,8 @@ def test_calls_that_no_longer_fit_have_no_arm(tmp_path: Path) -> None:
 
 def test_every_cache_of_the_product_can_be_asked_about() -> None:
     episode = new_episode(plan(0), "test")
-    assert sorted(mechanisms(episode)) == sorted(ALL)
+    caches = [name for name in mechanisms(episode) if name.startswith("cache:")]
+    assert sorted(caches) == sorted(ALL)
     assert require_mechanisms(episode, ALL) == ALL
 
 
@@ -151,7 +150,7 @@ def test_an_unknown_mechanism_is_answered_with_near_names(tmp_path: Path) -> Non
         whatif(record, [DETAIL, "cache:deals.detial"])
     assert raised.value.message == "no mechanism named 'cache:deals.detial'"
     assert raised.value.hint.startswith("did you mean 'cache:deals.detail'")
-    with pytest.raises(UnknownName, match="deals.detail"):
+    with pytest.raises(UnknownName, match=r"no mechanism named 'deals\.detail'"):
         whatif(record, ["deals.detail"])
 
 
@@ -185,7 +184,7 @@ def watcher(task: Task) -> Play:
 @pytest.mark.parametrize("view", ["deals.detail", "deals.list"])
 def test_a_repair_changes_only_the_values_of_that_views_reads(view: str) -> None:
     kind = "READ" if view == "deals.detail" else "LIST"
-    values = {"READ": {"served", "age"}, "LIST": {"order", "rows", "wrong"}}[kind]
+    values = {"READ": {"served", "age"}, "LIST": {"rows", "wrong"}}[kind]
     changed = 0
     for seed in range(4):
         actual = played(plan(seed, 0, config={**CLEARED, **ALONE}), watcher)

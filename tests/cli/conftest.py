@@ -4,14 +4,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pytest
 
 from simharness.cli import call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 SHOP = Path(__file__).with_name("shop.py")
 """A product by path; see there which of its scenarios break, and where."""
@@ -40,13 +42,18 @@ class Cli(Protocol):
 class Spawn(Protocol):
     """A command in a process of its own."""
 
-    def __call__(self, *argv: object, **options: Any) -> subprocess.CompletedProcess[str]: ...
+    def __call__(
+        self,
+        *argv: object,
+        env: Mapping[str, str] | None = None,
+        stdout: BinaryIO | None = None,
+        stderr: BinaryIO | None = None,
+        preexec_fn: Callable[[], None] | None = None,
+    ) -> Told: ...
 
 
 @pytest.fixture
-def cli(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Cli:
+def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.chdir(tmp_path)
 
     def run(*argv: object) -> Told:
@@ -61,22 +68,27 @@ def cli(
 @pytest.fixture
 def spawn(tmp_path: Path) -> Spawn:
     def run(
-        *argv: object, env: Mapping[str, str] | None = None, **options: Any
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        *argv: object,
+        env: Mapping[str, str] | None = None,
+        stdout: BinaryIO | None = None,
+        stderr: BinaryIO | None = None,
+        preexec_fn: Callable[[], None] | None = None,
+    ) -> Told:
+        done = subprocess.run(
             command(*argv),
-            **{
-                "cwd": tmp_path,
-                "env": {**os.environ, **(env or {})},
-                "stdin": subprocess.DEVNULL,
-                "stdout": subprocess.PIPE,
-                "stderr": subprocess.PIPE,
-                "encoding": "utf-8",
-                "timeout": 60,
-                "check": False,
-                **options,
-            },
+            cwd=tmp_path,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout or subprocess.PIPE,
+            stderr=stderr or subprocess.PIPE,
+            preexec_fn=preexec_fn,
+            timeout=60,
+            check=False,
         )
+        out, err = (
+            (data or b"").decode("utf-8", "backslashreplace") for data in (done.stdout, done.stderr)
+        )
+        return Told(done.returncode, out, err)
 
     return run
 

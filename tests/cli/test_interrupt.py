@@ -8,11 +8,14 @@ import re
 import signal
 import subprocess
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.conftest import Cli, Recorded, command
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CRM = "crm/negotiation"
 ENOUGH = 70
@@ -85,7 +88,7 @@ def test_an_interrupted_run_says_where_it_is_and_replays(
     code, out, err = end(process, signal.SIGINT)
     assert (code, out) == (130, "")
     told = re.fullmatch(
-        r"stopped after (\d+) of 100000 episodes; they are in out, .* ends in \.part\n"
+        r"stopped after (\d+) of 100000 episodes; they are in out \(its last .* in \.part\)\n"
         r"  check them: simharness replay out\n",
         err,
     )
@@ -122,12 +125,19 @@ def test_a_killed_run_is_readable_and_not_written_over(cli: Cli, tmp_path: Path)
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_an_interrupted_soak_stops_with_130(tmp_path: Path) -> None:
+def test_an_interrupted_soak_stops_with_130_and_cleans_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = start(tmp_path, "soak", "--pings", "1000000", "--users", "10")
-    time.sleep(1)
-    assert process.poll() is None, process.communicate()
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob("*/soak.simrec.part")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
     code, out, err = end(process, signal.SIGINT)
     assert (code, out, err.strip()) == (130, "", "stopped")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def assert_replays(env: Env) -> None:
     assert replay(record).digest == env.episode.digest
 
 
-@pytest.mark.parametrize("number", range(EPISODES))
+@pytest.mark.parametrize("number", range(1, EPISODES + 1))
 def test_branch_at_every_step_goes_on_the_same_way_or_another(number: int) -> None:
     actions = actions_of(number)
     env = env_of(number)

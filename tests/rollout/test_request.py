@@ -48,7 +48,7 @@ def test_a_seed_range_is_read(text: str, episodes: int | None, seeds: range) -> 
     ],
 )
 def test_a_seed_range_that_makes_no_sense_is_refused(text: str, episodes: int | None) -> None:
-    with pytest.raises(UsageError, match="^seed range ") as caught:
+    with pytest.raises(UsageError, match=r"^seed range ") as caught:
         parse_seeds(text, episodes)
     assert caught.value.hint
 
@@ -57,10 +57,8 @@ def test_settings_are_json_where_they_can_be() -> None:
     texts = ["a=3", "b=true", "c=x", 'd=["1s","2s"]', "e=", "f=1=2", 'g="3"', "h=1.5", "i=null"]
     config = parse_config(texts)
     # Neither fractions nor null can be recorded, so their text is kept and the knob may refuse it.
-    assert config == {
-        **{"a": 3, "b": True, "c": "x", "d": ["1s", "2s"], "e": "", "f": "1=2", "g": "3"},
-        **{"h": "1.5", "i": "null"},
-    }
+    expected = {"a": 3, "b": True, "c": "x", "d": ["1s", "2s"], "e": "", "f": "1=2", "g": "3"}
+    assert config == {**expected, "h": "1.5", "i": "null"}
 
 
 @pytest.mark.parametrize("text", ["a", "", "=", "=3"])
@@ -89,6 +87,7 @@ def test_the_command_of_an_episode_asks_for_the_same_plan() -> None:
         faults=("crm.no-fence@from=60s,until=10min",),
         load="0.5",
         profile="bare",
+        schedule="random:7",
         config={"instance.deal": 3, "deals.detail.cache.ttl": "5min", "db.latency": ["1s", "2s"]},
     )
     words = shlex.split(request.command(CRM, 6))
@@ -103,6 +102,7 @@ def test_the_command_of_an_episode_asks_for_the_same_plan() -> None:
         faults=tuple(options["--fault"]),
         load=options["--load"][0],
         profile=options["--profile"][0],
+        schedule=options["--schedule"][0],
         config=parse_config(options["--set"]),
     )
     assert list(again.plans()) == [request.plan(CRM, 6)]
@@ -119,4 +119,5 @@ def test_a_request_is_recorded_as_json() -> None:
         "load": "2.5",
         "profile": "",
         "config": {"a": 1},
+        "schedule": "fifo",
     }

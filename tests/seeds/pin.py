@@ -1,7 +1,7 @@
 """Pinned episodes: what each file under seeds/episodes asks for, and what it has to come to.
 
 After an intended change of semantics, `python -m tests.seeds.pin` writes the expectations anew;
-`--check` only says which of them no longer hold.
+`--check` only says which of them no longer hold, `--try N` what other seeds would come to.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from simharness.env import Outcome, finish, make_plan, new_episode
-from simharness.episode.plan import Plan
 from simharness.episode.policies import TRANSCRIPT, PolicySource
 from simharness.errors import SimharnessError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simharness.episode.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "seeds" / "episodes"
@@ -74,7 +77,7 @@ OPTIONAL: Mapping[str, type] = {
     "profile": str,
     "conversation": int,
     "config": dict,
-    "schedule": dict,
+    "schedule": str,
     "expect": dict,
 }
 EXPECTED: Mapping[str, type] = {
@@ -91,7 +94,9 @@ def pinned_files(folder: Path = FOLDER) -> list[Path]:
     """List the files of a folder. Raises UsageError when there are none."""
     found = sorted(folder.glob("*.toml"))
     if not found:
-        raise UsageError(f"no pinned episodes in {str(folder)!r}", "put one into a .toml file there")
+        raise UsageError(
+            f"no pinned episodes in {str(folder)!r}", "put one into a .toml file there"
+        )
     return found
 
 
@@ -100,7 +105,9 @@ def read_pinned(path: Path) -> Pinned:
     try:
         document: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{path.name}: can't be read: {error.strerror}", "check the path") from None
+        raise UsageError(
+            f"{path.name}: can't be read: {error.strerror}", "check the path"
+        ) from None
     except ValueError as error:  # broken TOML, or bytes that are no UTF-8
         raise UsageError(f"{path.name}: not TOML: {error}", "see the files beside it") from None
     check_keys(path.name, document, NAMES, OPTIONAL)
@@ -121,11 +128,10 @@ def read_pinned(path: Path) -> Pinned:
             [str(fault) for fault in values["faults"]],
             values.get("profile", ""),
             dict(flatten(cast("dict[str, object]", document.get("config", {})))),
+            values.get("schedule", "fifo"),
         )
     except UsageError as error:
         raise UsageError(f"{path.name}: {error.message}", error.hint) from None
-    if "schedule" in document:
-        plan = replace(plan, schedule=cast("dict[str, object]", document["schedule"]))
     return Pinned(
         path=path,
         id=values["id"],
@@ -239,14 +245,30 @@ def pin(paths: Sequence[Path], *, check: bool = False) -> int:
     return changed
 
 
+def try_seeds(paths: Sequence[Path], seeds: int) -> None:
+    """Say what each of some seeds comes to, for whoever looks for one that wins or loses."""
+    for path in paths:
+        pinned = read_pinned(path)
+        sys.stdout.write(f"{pinned.id}\n")
+        for seed in range(seeds):
+            now = came_to(play(replace(pinned, plan=replace(pinned.plan, seed=seed))))
+            told = f"score {now.score}, {now.kind} {now.primary}".rstrip()
+            sys.stdout.write(f"  seed {seed}: {told}, {'valid' if now.valid else 'not valid'}\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Pin episodes: 0 fine, 1 an expectation doesn't hold (--check), 2 a file can't be used."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", nargs="*", type=Path, help="default: all of seeds/episodes")
     parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("--try", type=int, dest="seeds", metavar="N", help="try N seeds instead")
     asked = parser.parse_args(argv)
     try:
-        changed = pin(asked.files or pinned_files(), check=asked.check)
+        paths = asked.files or pinned_files()
+        if asked.seeds is not None:
+            try_seeds(paths, asked.seeds)
+            return 0
+        changed = pin(paths, check=asked.check)
     except SimharnessError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

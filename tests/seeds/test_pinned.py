@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +10,9 @@ from simharness.errors import UsageError
 from simharness.product.registry import load_product, load_scenario, product_names
 from simharness.recording.reader import read_file
 from tests.seeds import pin
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.seeds
 
@@ -100,7 +103,10 @@ def test_a_shuffled_schedule_is_pinned() -> None:
         (SOUND.replace("crm/neg", "crm/Neg"), r"pinned\.toml: no scenario .*'negotiation'"),
         (SOUND + "[config]\ndeal = 1\n", r"pinned\.toml: no knob named 'deal'"),
         (SOUND + "[config]\ninstance.deal = 0\n", r"pinned\.toml: instance\.deal = 0 is out of"),
-        (SOUND + '[schedule]\npolicy = "x"\n', r"pinned\.toml: scheduling policy .* not known"),
+        (
+            SOUND + 'schedule = "x"\n',
+            r"pinned\.toml: scheduling policy 'x' is not known; give fifo",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_in_words(tmp_path: Path, text: str, message: str) -> None:
@@ -138,6 +144,18 @@ def test_pinning_writes_the_expectation_and_nothing_else(
     assert pin.main([str(path)]) == 0
     assert "steps: 2 -> 1" in capsys.readouterr().out
     assert path.read_text(encoding="utf-8") == pinned
+
+
+def test_other_seeds_are_tried_without_writing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, SOUND)
+    assert pin.main([str(path), "--try", "2"]) == 0
+    told = (
+        "pinned\n  seed 0: score 0.0, model M510, valid\n  seed 1: score 0.0, model M510, valid\n"
+    )
+    assert capsys.readouterr().out == told
+    assert path.read_text(encoding="utf-8") == SOUND
 
 
 def test_pinning_a_bad_file_says_so_and_exits_with_2(

@@ -1,0 +1,237 @@
+"""What calls were told against what they did: H120, H121, H122, H124, H314."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from simharness.findings.finding import Finding
+from simharness.findings.story import is_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simharness.findings.story import Story
+    from simharness.kernel.journal import Row
+
+UNKNOWN = "unknown_outcome"
+
+
+def silent_timeouts(story: Story) -> Iterator[Finding]:
+    """Find calls that ran out of time and were answered as if they had succeeded."""
+    for row in story.of("TIMEOUT"):
+        v = row.values
+        if v["answer"] != "default":
+            continue
+        call = story.calls.get((v["owner"], v["n"]))
+        yield Finding(
+            code="H120",
+            step=story.step_of(row.index),
+            t=row.t,
+            keys=(),
+            evidence={"operation": f"{v['owner']}#{v['n']}", "tool": v["tool"]},
+            events=(row.index,) if call is None else (call.index, row.index),
+            explanation=f"{v['tool']} ran out of time and was answered with an empty success",
+        )
+
+
+# --- writes ---------------------------------------------------------------------------------------
+
+
+def untrue_outcomes(story: Story) -> Iterator[Finding]:
+    """Find writes said to be done that weren't (H121), or to have failed that were done (H122).
+
+    An honest `unknown_outcome` is neither, and of a time-out answered as a success H120 says
+    enough. Only tools that are declared to write are judged: others may commit and refuse at once.
+    """
+    answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
+    for op, call in story.calls.items():
+        if not call.values["writes"]:
+            continue
+        commits = story.committed.get(op)
+        ok, code, row = outcome(story, op, answered.get(op))
+        if row is None:
+            continue
+        name, tool = f"{op[0]}#{op[1]}", call.values["tool"]
+        if ok and not commits:
+            yield untrue(
+                story,
+                "H121",
+                (call, row),
+                (),
+                {"operation": name, "tool": tool},
+                f"{tool} of {name} was answered as done and committed nothing",
+            )
+        elif commits and not ok and code != UNKNOWN:
+            made = commits[0]
+            keys = tuple(dict.fromkeys(f"{c.table}:{c.key}" for c in commits))
+            yield untrue(
+                story,
+                "H122",
+                (story.rows[made.row], row),
+                keys,
+                {"operation": name, "tool": tool, "told": code},
+                f"{tool} of {name} was answered with {code} although it committed "
+                f"{keys[0]} v{made.after}",
+            )
+
+
+def outcome(story: Story, op: tuple[str, int], answer: Row | None) -> tuple[bool, str, Row | None]:
+    """Give what a caller was told: success, else the code, and the row that says so, if any."""
+    exchange = story.exchanges.get(op[1]) if op[0] == "agent" else None
+    late = exchange.rows.get("TIMEOUT") if exchange is not None else None
+    if late is not None:
+        mode = late.values["answer"]
+        if mode == "default":
+            return False, UNKNOWN, late  # H120
+        return False, mode if mode == UNKNOWN else "unavailable", late
+    if answer is None:
+        return False, "", None
+    status = answer.values["status"]
+    if exchange is not None and exchange.told:
+        if exchange.ok:
+            return True, "", answer
+        value = exchange.value
+        said = cast("dict[str, Any]", value).get("code", "") if isinstance(value, dict) else ""
+        return False, str(said) or "an error", answer
+    return status == "ok", status, answer
+
+
+def untrue(
+    story: Story,
+    code: str,
+    rows: tuple[Row, Row],
+    keys: tuple[str, ...],
+    evidence: dict[str, Any],
+    explanation: str,
+) -> Finding:
+    """Build an H121 or H122."""
+    cause, answer = sorted(rows, key=lambda row: row.index)
+    return Finding(
+        code=code,
+        step=story.step_of(rows[1].index),
+        t=rows[1].t,
+        keys=keys,
+        evidence=evidence,
+        events=(cause.index, answer.index),
+        explanation=explanation,
+    )
+
+
+# --- what no product would say --------------------------------------------------------------------
+
+WORDS = re.compile(r"\b(simharness|simulator|harness|(?<!unittest\.)mock)\b", re.IGNORECASE)
+CODE = re.compile(
+    r"Traceback \(most recent call last\)|\bFile \"[^\"]+\", line \d+|[\w./\\-]+\.py\b"
+)
+QUOTED = frozenset(("output", "stdout", "stderr", "diff", "content", "body", "text"))
+"""Fields that quote what people and programs wrote."""
+
+
+def leaked_internals(story: Story) -> Iterator[Finding]:
+    """Find answers that show tracebacks, Python files or the harness itself.
+
+    The columns of rows are data of the product's world, and what the agent wrote itself is no leak.
+    """
+    sent = ""
+    seen: set[str] = set()
+    for exchange in story.exchanges.values():
+        sent += (exchange.arguments or "") + exchange.tool
+        if not exchange.told:
+            continue
+        for text in texts(exchange.value):
+            if text in seen:
+                continue
+            seen.add(text)
+            found = WORDS.search(text) or CODE.search(text)
+            if found is None or found.group(0).lower() in sent.lower():
+                continue
+            row = (
+                exchange.rows.get("RETURN")
+                or exchange.rows.get("BADCALL")
+                or exchange.rows.get("CALL")
+            )
+            yield Finding(
+                code="H124",
+                step=exchange.step,
+                t=row.t if row is not None else 0,
+                keys=(),
+                evidence={"tool": exchange.tool, "shown": found.group(0)},
+                events=(row.index,) if row is not None else (),
+                explanation=f"the answer of {exchange.tool} shows {found.group(0)!r}",
+            )
+            break
+
+
+def texts(value: object) -> Iterator[str]:
+    """Give the texts of an answer, the columns of rows and quotations apart."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        if not is_row(cast("object", value)):
+            for name, item in cast("dict[str, object]", value).items():
+                if name not in QUOTED or not isinstance(item, str):
+                    yield from texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in cast("list[object]", value):
+            yield from texts(item)
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def turned_clocks(story: Story) -> Iterator[Finding]:
+    """Find instants that run backward and operations that were answered twice."""
+    last = None
+    for row in story.rows:
+        if last is not None and row.t < last.t:
+            text = f"row {row.index} is of tick {row.t}, the row before of tick {last.t}"
+            yield regress(story, row, (last.index, row.index), text)
+            break
+        last = row
+    before = None
+    for at, span in enumerate(story.steps):
+        if span.t is None:
+            continue
+        end = story.steps[at + 1].first if at + 1 < len(story.steps) else len(story.rows)
+        done = story.rows[end - 1] if span.first < end <= len(story.rows) else None
+        if before is not None and before > span.t:
+            row = done or story.rows[-1]
+            text = f"step {span.step} was answered at tick {span.t}, the step before at {before}"
+            yield regress(story, row, (row.index,), text)
+            break
+        if done is not None and done.t > span.t:
+            text = f"step {span.step} was answered at tick {span.t}, its last row is of {done.t}"
+            yield regress(story, done, (done.index,), text)
+            break
+        before = span.t
+    yield from answered_twice(story)
+
+
+def answered_twice(story: Story) -> Iterator[Finding]:
+    """Find operations with two answers, and steps with more answers than calls."""
+    answers: dict[tuple[str, int], Row] = {}
+    for row in story.of("RETURN"):
+        op = row.values["owner"], row.values["n"]
+        first = answers.setdefault(op, row)
+        if first is not row:
+            yield regress(
+                story, row, (first.index, row.index), f"{op[0]}#{op[1]} was answered twice"
+            )
+    for span in story.steps:
+        if span.calls and len(span.results) > len(span.calls):
+            text = f"step {span.step} has {len(span.calls)} calls and {len(span.results)} answers"
+            yield regress(story, story.rows[span.first], (span.first,), text)
+
+
+def regress(story: Story, row: Row, events: tuple[int, ...], text: str) -> Finding:
+    """Build an H314."""
+    return Finding(
+        code="H314",
+        step=story.step_of(row.index),
+        t=row.t,
+        keys=(),
+        evidence={"rows": list(events)},
+        events=events,
+        explanation=text,
+    )

@@ -1,0 +1,144 @@
+"""How the agent coped with refusals and unknown outcomes: M312, M610, M611, M612, M613."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from simharness.findings.known import ends
+from simharness.findings.turns import SPEECH, WAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simharness.findings.finding import Finding
+    from simharness.findings.turns import Account, Turn
+
+KEY_ARGUMENTS = ("idempotency_key", "request_key", "client_token", "request_id", "key")
+FORBIDDEN = (
+    "forbidden",
+    "precondition",
+    "precondition_failed",
+    "failed_precondition",
+    "invalid_state",
+    "not_allowed",
+)
+REFUSING = (*FORBIDDEN, "undeliverable", "gone")
+SIGNALLED = ("conflict", "locked", "unavailable", "rate_limited", "unknown_outcome")
+
+
+def ended_row(account: Account, turn: Turn) -> tuple[str, str, str] | None:
+    """Give a row named by a call and last shown, rightly, as ended: key, column, value."""
+    for key in account.named(turn):
+        shown = account.last(key, turn)
+        if shown is None or not shown.fresh:
+            continue
+        if account.others((key,), account.begin(shown.turn), account.answered(turn)):
+            continue
+        for column, value in shown.row.items():
+            if isinstance(value, str) and " " not in value and ends(value):
+                return key, column, value
+    return None
+
+
+def wrong_order(account: Account) -> Iterator[Finding]:
+    """M312: a write refused because something else has to come first, as the agent could know.
+
+    Not where others changed a row that the call names since the agent last looked.
+    """
+    for turn in account.writes:
+        if turn.error not in FORBIDDEN or ended_row(account, turn) or account.changed_unseen(turn):
+            continue
+        yield account.noted(
+            "M312",
+            turn,
+            account.named(turn),
+            f"{turn.tool} came before its turn and was refused: {turn.why}",
+            advisory=account.made_good(turn),
+            error=turn.error,
+        )
+
+
+def no_recovery(account: Account) -> Iterator[Finding]:
+    """M610: a refusal that asked for another try or look, after which the agent did neither."""
+    if not account.failed:
+        return
+    out_of_budget = account.end is not None and account.end.values["reason"] == "budget"
+    for turn in account.turns:
+        if not (turn.retryable or turn.error in SIGNALLED) or turn.tool in (WAIT, *SPEECH):
+            continue
+        key = account.target(turn)
+        later = list(account.after(turn))
+        tried = any(t.tool == turn.tool and account.target(t) == key for t in later)
+        looked = any(s.turn.step > turn.step for s in account.shown(key))
+        if not (tried or looked or (out_of_budget and not later)):
+            yield account.noted(
+                "M610",
+                turn,
+                account.named(turn),
+                f"{turn.tool} was refused with {turn.error} ({turn.why}) and was neither tried "
+                "again nor followed by another look",
+                error=turn.error,
+            )
+
+
+def ignored_conflict(account: Account) -> Iterator[Finding]:
+    """M612: a row overwritten after a conflict without another look at it."""
+    for turn in account.writes:
+        conflict = account.conflict(turn)
+        key = account.target(turn)
+        if conflict is None or not turn.ok or not account.committed(turn, key):
+            continue
+        version = turn.version
+        how = "without a version" if version is None else f"with version {version} of the refusal"
+        yield account.noted(
+            "M612",
+            turn,
+            (key,),
+            f"{turn.tool} overwrote {key} {how}, after the conflict at step {conflict.step} and "
+            "without reading it again",
+            version=version,
+            conflict=conflict.step,
+        )
+
+
+def duplicates(account: Account) -> Iterator[Finding]:
+    """M611 and M613: the same write, which makes a new row, twice although nothing had changed.
+
+    M613: the first had been answered, or the tool takes a key that tells repeats apart and the
+    second came under another or none. M611: the first had no certain answer, and there is no such
+    key. A write in other words is another write.
+    """
+    earlier: dict[str, Turn] = {}
+    for turn in account.writes:
+        made = [f"{c.table}:{c.key}" for c in turn.commits if c.before == 0]
+        if not made:
+            continue
+        named = {k: v for k, v in turn.args.items() if k not in KEY_ARGUMENTS}
+        call = f"{turn.tool} {json.dumps(named, sort_keys=True)}"
+        first = earlier.get(call)
+        earlier[call] = turn
+        if first is None:
+            continue
+        keys = account.named(turn)
+        looked = any(first.step < s.turn.step < turn.step for k in keys for s in account.shown(k))
+        if looked and account.others(keys, account.begin(first), account.begin(turn)):
+            continue  # something had changed, the agent saw it and decided anew
+        keyed = any(
+            name in account.schema(turn.tool) or name in turn.args for name in KEY_ARGUMENTS
+        )
+        rows = [f"{c.table}:{c.key}" for c in first.commits if c.before == 0] + made
+        answer = "had succeeded" if first.ok else f"was answered with {first.error}"
+        yield account.noted(
+            "M613" if first.ok or keyed else "M611",
+            turn,
+            rows,
+            f"{turn.tool} was repeated although step {first.step} {answered(answer, rows)}",
+            first=first.step,
+            answer=first.error or "ok",
+        )
+
+
+def answered(answer: str, rows: list[str]) -> str:
+    """Say how the first was answered and what there is now."""
+    return f"{answer}: now there are {' and '.join(rows)}"

@@ -1,0 +1,249 @@
+"""Values that were never committed: H230, for what the agent was served and told."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, cast
+
+from simharness.errors import UsageError
+from simharness.findings.finding import Finding
+from simharness.findings.reads import served_keys
+from simharness.findings.story import AUTH, told_rows
+from simharness.kernel.calendar import format_instant
+from simharness.parts.row import SYSTEM_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simharness.findings.story import Commit, Exchange, Story
+    from simharness.kernel.journal import Row
+
+Place = tuple[str, int]
+"""Table and id."""
+Shown = dict[str, Any]
+
+
+def phantom_versions(story: Story) -> Iterator[Finding]:
+    """Find reads that served a version which nobody had committed by then.
+
+    Of a row without any commit, the start version isn't on record: the lowest that anybody was
+    served is taken for it.
+    """
+    start = start_versions(story)
+    told: set[tuple[Place, int]] = set()
+    for row in story.reads:
+        view: str = row.values["view"]
+        table = view.rpartition(".")[0]
+        for key, version, _, _ in served_keys(row):
+            place = table, key
+            history = story.commits.get(place)
+            if history is None:
+                known = version <= start[place]
+                newest = start[place]
+            else:
+                known = version == history[0].before or any(
+                    c.after == version and c.row < row.index for c in history
+                )
+                newest = max(
+                    (c.after for c in history if c.row < row.index), default=history[0].before
+                )
+            if known or (place, version) in told:
+                continue
+            told.add((place, version))
+            yield phantom(
+                story,
+                row,
+                place,
+                {"served": version, "true": newest},
+                f"{view} served {table}:{key} v{version}, which nobody had committed: "
+                f"the newest was v{newest}",
+            )
+
+
+def start_versions(story: Story) -> dict[Place, int]:
+    """Give the lowest version of each row that anybody read, or that the agent saw in a list."""
+    lowest: dict[Place, int] = {}
+    tables: dict[str, str] = {}
+    for row in story.of("READ"):
+        v = row.values
+        view = v["view"]
+        table = tables.get(view)
+        if table is None:
+            table = tables[view] = view.rpartition(".")[0]
+        place = table, v["key"]
+        if v["served"] < lowest.get(place, 1 << 62):
+            lowest[place] = v["served"]
+    for row in story.reads:
+        if row.kind == "LIST":
+            table = row.values["view"].rpartition(".")[0]
+            for key, version, _, _ in served_keys(row):
+                if version < lowest.get((table, key), 1 << 62):
+                    lowest[table, key] = version
+    return lowest
+
+
+def phantom(
+    story: Story,
+    row: Row,
+    place: Place,
+    evidence: dict[str, Any],
+    explanation: str,
+    cause: tuple[int, ...] = (),
+) -> Finding:
+    """Build an H230."""
+    v = row.values
+    name = f"{place[0]}:{place[1]}"
+    view: str = v.get("view", "")
+    source: str = v.get("source", "primary")
+    fills = [
+        f.index
+        for f in story.of("FILL")
+        if source == "cache"
+        and f.index < row.index
+        and f.values["view"] == view
+        and f.values["key"] == v.get("query", place[1])
+    ]
+    return Finding(
+        code="H230",
+        step=story.step_of(row.index),
+        t=row.t,
+        keys=(name,),
+        evidence={"view": view, "key": name, **evidence, "source": source},
+        events=(*cause, *fills[-1:], row.index),
+        explanation=explanation,
+        mechanism=f"cache:{view}" if source == "cache" and not view.endswith(AUTH) else "",
+    )
+
+
+# --- contents -------------------------------------------------------------------------------------
+
+
+class Books:
+    """What the journal and earlier answers say that each version of each row holds."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._told: dict[Place, dict[int, tuple[Shown, int]]] = defaultdict(dict)
+        """What was told first of each version, and the row that served it."""
+        self._start: dict[Place, dict[int, tuple[Any, int]]] = defaultdict(dict)
+        """Values of columns that nobody had written, as told first, and the row that served."""
+
+    def compare(self, place: Place, shown: Shown, at: int) -> list[tuple[str, Any, Any, int]]:
+        """Give the columns that differ: name, value told, value on record, row that shows it."""
+        versions = self._told[place]
+        version: int = shown["version"]
+        held = versions.get(version)
+        if held is not None:
+            if held[0] == shown:
+                return []
+            first, row = held
+            return [
+                (name, shown.get(name), first[name], row)
+                for name in first
+                if first[name] != shown.get(name)
+            ]
+        versions[version] = shown, at
+        names = tuple(shown)
+        out: list[tuple[str, Any, Any, int]] = []
+        written = self._written(place, version)
+        start = self._start[place]
+        for i in range(len(SYSTEM_COLUMNS), len(names)):
+            name = names[i]
+            value = shown[name]
+            if i in written:
+                committed, commit = written[i]
+                if not same(committed, value):
+                    out.append((name, value, committed, commit.row))
+            else:
+                first_value, row = start.setdefault(i, (value, at))
+                if first_value != value:
+                    out.append((name, value, first_value, row))
+        return out
+
+    def _written(self, place: Place, version: int) -> dict[int, tuple[Any, Commit]]:
+        out: dict[int, tuple[Any, Commit]] = {}
+        for commit in self._story.commits.get(place, ()):
+            if commit.after > version:
+                break
+            delta = commit.delta
+            for i in range(0, len(delta), 2):
+                out[delta[i]] = delta[i + 1], commit
+        return out
+
+
+def same(committed: object, told: object) -> bool:
+    """Tell whether an answer shows a committed value; instants are told as text."""
+    if committed == told:
+        return True
+    if isinstance(committed, (list, tuple)) and isinstance(told, (list, tuple)):
+        return [*cast("list[object]", committed)] == [*cast("list[object]", told)]
+    if type(committed) is not int or type(told) is not str:
+        return False
+    try:
+        return format_instant(committed) == told
+    except UsageError:
+        return False
+
+
+def phantom_contents(story: Story) -> Iterator[Finding]:
+    """Find rows that were told with contents that their version does not have."""
+    books = Books(story)
+    told: set[tuple[Place, int, tuple[str, ...]]] = set()
+    for exchange in story.exchanges.values():
+        for table, shown, row in told_rows(exchange):
+            place = table, shown["id"]
+            version: int = shown["version"]
+            served = row if row is not None else story.rows[written_at(exchange, place)]
+            if row is not None and row.kind == "LIST" and not delivered(row, place[1], version):
+                what: tuple[Place, int, tuple[str, ...]] = place, version, ()
+                if what not in told:
+                    told.add(what)
+                    yield phantom(
+                        story,
+                        served,
+                        place,
+                        {"served": version, "true": delivered_version(row, place[1])},
+                        f"the answer of {exchange.tool} shows {table}:{place[1]} v{version}, "
+                        f"which {row.values['view']} did not deliver",
+                    )
+                continue
+            columns = story.surface.columns.get(table)
+            if columns is not None and len(columns) != len(shown):
+                continue  # a row of another shape, which is a finding of its own
+            wrong = books.compare(place, shown, served.index)
+            what = place, version, tuple(name for name, *_ in wrong)
+            if not wrong or what in told:
+                continue
+            told.add(what)
+            name, value, committed, cause = wrong[0]
+            yield phantom(
+                story,
+                served,
+                place,
+                {
+                    "served": version,
+                    "true": version,
+                    "column": name,
+                    "shown": value,
+                    "committed": committed,
+                },
+                f"{table}:{place[1]} v{version} was told with {', '.join(what[2])} other than "
+                f"committed: {name} {value!r}, on record {committed!r}",
+                (cause,) if cause != served.index else (),
+            )
+
+
+def written_at(exchange: Exchange, place: Place) -> int:
+    """Give the COMMIT by which a call made a row what it tells."""
+    return next(c.row for c in reversed(exchange.commits) if (c.table, c.key) == place)
+
+
+def delivered_version(row: Row, key: int) -> int:
+    """Give the version in which a LIST delivered a row; 0 for none."""
+    flat = row.values["rows"]
+    return next((flat[i + 1] for i in range(0, len(flat), 2) if flat[i] == key), 0)
+
+
+def delivered(row: Row, key: int, version: int) -> bool:
+    """Tell whether a LIST delivered a row in a version."""
+    return delivered_version(row, key) == version
