@@ -17,7 +17,7 @@ import platform
 import random
 import statistics
 import time
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy_twin
 

@@ -207,7 +207,7 @@ def by_value(
 ) -> Tally:
     """Send the calls of failed episodes again with an innocent cache repaired, or the guilty one.
 
-    Under a fault only episodes with a wrong answer of that one count; there may be fewer than asked.
+    Under a fault only episodes with a wrong answer of that one count; there may be fewer of them.
     """
     tally = Tally()
     # Few seeds more than that are needed, unless the load is too low for a wrong answer.

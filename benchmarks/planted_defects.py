@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from simharness.product.policy import Action, Call, Observation, Task
 
@@ -52,8 +52,8 @@ class Wrap:
 
     def look(self, told: Observation) -> Observation:
         """Note what was told."""
-        value = told.value
-        if isinstance(value, dict):
+        if isinstance(told.value, dict):
+            value = cast("dict[str, Any]", told.value)
             rows: list[Any] = [value, *value.get("contacts", ())]
             self.shown.update(row["id"] for row in rows if "full_name" in row)
             if "champion_id" in value:

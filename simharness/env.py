@@ -22,10 +22,10 @@ from simharness.recording.reader import EpisodeRecord, read_file
 from simharness.units import format_duration, humanize, parse_duration
 
 if TYPE_CHECKING:
-    from simharness.blame.verdict import Verdict
-    from simharness.product.policy import Action, Observation, Policy
     from pathlib import Path
 
+    from simharness.blame.verdict import Verdict
+    from simharness.product.policy import Action, Observation, Policy
     from simharness.recording.writer import Sink
 
 ON_HARNESS = ("raise", "cut", "mark")
@@ -154,9 +154,9 @@ class Env:
     def _breached(self, record: StepRecord) -> Step:
         breach = self.episode.breaches[-1]
         text = (
-            f"{breach.view} served {breach.view.partition('.')[0]}:{breach.key} v{breach.served}, the truth was "
-            f"v{breach.true} for {humanize(breach.age)} (seed {self.plan.seed}, step {record.input.step}, "
-            f"simulated time {format_duration(record.t)})"
+            f"{breach.view} served {breach.view.partition('.')[0]}:{breach.key} v{breach.served}, "
+            f"the truth was v{breach.true} for {humanize(breach.age)} (seed {self.plan.seed}, "
+            f"step {record.input.step}, simulated time {format_duration(record.t)})"
         )
         self.episode.ended = True
         self._conclude()

@@ -18,7 +18,8 @@ def forbidden_writes(crm: Crm, deal_id: int, agent: str) -> list[str]:
     out: list[tuple[int, str]] = []
     for name, store in crm.stores.items():
         for change in store.table.changes:
-            if change.owner == agent and (reason := objection(crm, name, change, deal_id)):
+            reason = objection(crm, name, change, deal_id) if change.owner == agent else ""
+            if reason:
                 out.append((change.order, f"{name}:{change.key} {reason}"))
     return [text for _, text in sorted(out)]
 

@@ -33,8 +33,11 @@ HABITS = (
     ("look at the account", 80),
     ("touch the busy deal", 6),
 )
-"""What a rep does in a cycle, with its weight out of 1,000. At load 8 the busy deal is touched about every 40 s: often
-enough that most who work on it see it change, seldom enough that a second try gets through."""
+"""What a rep does in a cycle, with its weight out of 1,000.
+
+At load 8 the busy deal is touched about every 40 s: often enough that most who work on it see it
+change, seldom enough that a second try gets through.
+"""
 _ENDS = tuple(accumulate(weight for _, weight in HABITS))
 _STAGES = OPEN_STAGES
 
@@ -106,9 +109,9 @@ class Customers:
             self._later("budget", story["budget_at"], self._budget_goes)
 
     def _hear(self, change: Change) -> None:
-        if change.key == self.deal_id and change.new is not None:
-            if change.new.legal == "in_review" and change.old.legal != "in_review":
-                self._ask_legal()
+        new = change.new if change.key == self.deal_id else None
+        if new is not None and new.legal == "in_review" and change.old.legal != "in_review":
+            self._ask_legal()
 
     def _ask_legal(self) -> None:
         if not self._answering:

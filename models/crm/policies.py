@@ -17,7 +17,7 @@ BUSY_SECONDS = 5
 Play = Generator[Action, Observation, None]
 
 
-class Impatient(Exception):
+class Impatient(Exception):  # noqa: N818  (ends a play, is no failure)
     """An answer that should have come hasn't."""
 
 

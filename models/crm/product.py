@@ -380,14 +380,14 @@ class Crm(Product):
                 owner = users.get(deal.owner_id or 0)
                 if owner is None or not owner.active:
                     broken.append(
-                        f"deals:{deal.id} is open and its owner {deal.owner_id} is not an active user"
+                        f"deals:{deal.id} is open, its owner {deal.owner_id} is no active user"
                     )
             elif deal.stage == "closed_won":
                 if deal.legal != "cleared":
                     broken.append(f"deals:{deal.id} is won and legal says {deal.legal}")
                 if deal.discount_pct > DISCOUNT_FREE and deal.approval != "approved":
                     broken.append(
-                        f"deals:{deal.id} is won at {deal.discount_pct} percent, approval {deal.approval}"
+                        f"deals:{deal.id} is won at {deal.discount_pct} percent: {deal.approval}"
                     )
         return broken
 

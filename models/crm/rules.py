@@ -75,10 +75,10 @@ Decide by the facts of the deal, in this order:
 1. budget is gone: close it as lost, with lost_reason "budget" set on the deal first.
 2. legal is blocked: close it as lost, with lost_reason "legal" set on the deal first.
 3. legal is none: set it to in_review and wait for their answer; in_review: wait for it.
-4. discount_pct over 15: it needs an approved approval. None yet: request it and wait for the decision. Rejected: make \
-a quote at 15 percent and move the deal back to proposal.
-5. the champion has left or bounced: make another active contact of the account the champion. If there is none, log a \
-task on the deal and move it back to qualification.
+4. discount_pct over 15: it needs an approved approval. None yet: request it and wait for \
+the decision. Rejected: make a quote at 15 percent and move the deal back to proposal.
+5. the champion has left or bounced: make another active contact of the account the champion. \
+If there is none, log a task on the deal and move it back to qualification.
 6. otherwise send the contract mail to the champion and close the deal as won.
-Other people work in the same CRM and facts may change while you work: pass if_version, and decide again after a \
-conflict. Move the deal once, touch no other deal, send no other mail."""
+Other people work in the same CRM and facts may change while you work: pass if_version, and decide \
+again after a conflict. Move the deal once, touch no other deal, send no other mail."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import Criterion, Drawing, Ending, Instance, Scenario
 from simharness.models.crm import policies
@@ -15,7 +15,7 @@ from simharness.models.crm.tables import ApprovalRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simharness.api import Change, Row
+    from simharness.api import Change, Policy, Row
     from simharness.models.crm.product import Crm
 
 
@@ -24,12 +24,15 @@ class Negotiation(Scenario["Crm"]):
 
     id = "crm/negotiation"
     doc = (
-        "the deal ends in the stage that the rule table gives for the facts committed before the agent's last move, "
-        "with that move's required act and no forbidden write"
+        "the deal ends in the stage that the rule table gives for the facts committed before "
+        "the agent's last move, with that move's required act and no forbidden write"
     )
     epoch = EPOCH
     team = TEAM
-    policies = {"expert": policies.expert, "nurture": policies.nurture}
+    policies: ClassVar[Mapping[str, Policy]] = {
+        "expert": policies.expert,
+        "nurture": policies.nurture,
+    }
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
         """Give the company."""
@@ -102,8 +105,8 @@ class Negotiation(Scenario["Crm"]):
     def prompt(self, instance: Instance) -> str:
         """Tell the agent its task."""
         return (
-            f"You are user {instance['owner']}, a sales rep. Deal #{instance['deal']} is in negotiation. Take the "
-            f"right next action for it, then call finish.\n{RULES_TEXT}"
+            f"You are user {instance['owner']}, a sales rep. Deal #{instance['deal']} is in "
+            f"negotiation. Take the right next action for it, then call finish.\n{RULES_TEXT}"
         )
 
     def brief(self, instance: Instance) -> dict[str, Any]:

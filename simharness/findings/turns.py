@@ -176,9 +176,9 @@ class Account:
 
     def begin(self, turn: Turn) -> int:
         """Give the row of the journal that a call begins with."""
-        if turn.exchange.rows or turn.exchange.reads:
-            return turn.exchange.begin
-        return next((s.first for s in self.story.steps if s.step == turn.step), 0)
+        rows = (*turn.exchange.rows.values(), *turn.exchange.reads)
+        first = next((s.first for s in self.story.steps if s.step == turn.step), 0)
+        return min((row.index for row in rows), default=first)
 
     def made_good(self, turn: Turn) -> bool:
         """Tell whether a refused call went through later: the same tool, about the same row."""

@@ -362,7 +362,7 @@ class World(simpy.Environment):
     def spinning(self) -> Deadlock:
         """Build the error for an instant that doesn't end."""
         return Deadlock(
-            f"the instant {format_duration(self._now)} has not ended after {EVENTS_PER_INSTANT} events: "
+            f"instant {format_duration(self._now)} is not over after {EVENTS_PER_INSTANT} events: "
             + "; ".join(self.waiting()[:8]),
             "look for a loop that waits 0 ticks",
         )
@@ -418,7 +418,8 @@ def failure(world: World, event: Event) -> BaseException:
         return cause
     name = event.name if isinstance(event, Process) else type(event).__name__
     error = ProcessFailed(
-        f"process {name!r} raised {type(cause).__name__}: {cause} (simulated time {format_duration(world.ticks)})"
+        f"process {name!r} raised {type(cause).__name__}: {cause} "
+        f"(simulated time {format_duration(world.ticks)})"
     )
     error.__cause__ = cause
     return error

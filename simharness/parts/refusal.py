@@ -7,7 +7,7 @@ from typing import Any
 RETRYABLE = frozenset({"locked", "unavailable", "rate_limited"})
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818  (an answer, no failure)
     """End a tool call with an error result; nothing that the call had not committed is kept."""
 
     def __init__(self, code: str, message: str, **details: Any) -> None:

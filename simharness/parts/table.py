@@ -72,7 +72,7 @@ class Template(Generic[R]):
                     continue
                 if value in held:
                     raise UsageError(
-                        f"{name}:{row.id} and {name}:{held[value]} have the same {column} {value!r}",
+                        f"{name}:{row.id} and {name}:{held[value]} share {column} {value!r}",
                         f"{name}.{column} is unique",
                     )
                 held[value] = row.id

@@ -10,8 +10,7 @@ from simharness.parts.refusal import Refused
 from simharness.parts.table import Change, Table, flat_delta
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from simharness.kernel.operation import Operation
     from simharness.parts.row import R

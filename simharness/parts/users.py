@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from simharness.kernel.world import World
 
 CYCLE = 8
-"""Most calls of a user in one cycle: cycle c has the operation numbers from 8c on, so that one more call in a cycle
-shifts nothing of the next."""
+"""Most calls of a user in one cycle: cycle c has the operation numbers from 8c on, so that one more
+call in a cycle shifts nothing of the next."""
 
 Habit = Callable[[Actor, Stream], Generator["Event", Any, None]]
 """What a user does in one cycle; its draws are addressed by user and cycle."""

@@ -20,13 +20,13 @@ from simharness.product.store import Shared, Store, StoreSpec
 from simharness.product.tool import Answer, Bounds, ToolSpec, local_tool, tool_spec
 
 if TYPE_CHECKING:
-    from simharness.parts.table import Template
     from collections.abc import Callable, Collection, Generator, Mapping
 
     from simpy.events import Event
 
     from simharness.kernel.world import World
     from simharness.parts.cache import Cache
+    from simharness.parts.table import Template
     from simharness.product.scenario import Scenario
     from simharness.product.showcase import Showcase
 
@@ -41,7 +41,7 @@ COMMON_KNOBS = (
     knobs.choice(
         "api.on_timeout",
         ("unknown_outcome", "error", "default"),
-        "that answer: the honest one, `unavailable` although the outcome is open, or an empty success (a defect)",
+        "that answer: the honest one, `unavailable`, or an empty success (a defect)",
     ),
 )
 

@@ -15,7 +15,6 @@ from simharness.parts.table import Table, Template
 from simharness.parts.transaction import Basis, Transaction
 from simharness.product import knobs
 from simharness.product.view import Breach, DetailView, Query, QueryView, Waits
-from simharness.kernel.operation import Span
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -114,7 +113,7 @@ class StoreSpec(Generic[R]):
                 knobs.choice(
                     f"{write}.scope",
                     ("fields", "whole_record"),
-                    "whole_record also writes the fields that the call doesn't name, as the caller last read them",
+                    "whole_record also writes what the call leaves out, as the caller last read it",
                 ),
             ]
         return out
@@ -404,6 +403,3 @@ def _escaped(value: object) -> object:
     if isinstance(value, str) and ("," in value or "\\" in value):
         return value.replace("\\", "\\\\").replace(",", "\\,")
     return value
-
-
-__all__ = ["Edit", "Query", "Shared", "Span", "Store", "StoreSpec", "query", "store"]

@@ -71,7 +71,7 @@ def paged(table: str, rows: tuple[R, ...], page: int) -> Page[R]:
     return Page(table, rows[start : start + PAGE_ROWS], page, page + 1 if more else None)
 
 
-class BadArgument(Exception):
+class BadArgument(Exception):  # noqa: N818  (the caller's, not ours)
     """An argument doesn't fit; the message names it."""
 
 

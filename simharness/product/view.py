@@ -289,7 +289,7 @@ class QueryView(View[R]):
             elif true_row is not None and query.matches(true_row):
                 served, since = last_unmatched(table, key, query.matches)
                 if served >= table.version_at(key, begin_order):
-                    continue  # it came to match during the call, so the answer was true when the call began
+                    continue  # it came to match during the call: true when that began
                 out += (key, served, true_row.version, now - since)
         return out
 

@@ -20,7 +20,8 @@ def first_difference(left: EpisodeRecord, right: EpisodeRecord) -> str | None:
         return None
     for key in sorted({*left.header, *right.header}):
         if left.header.get(key) != right.header.get(key):
-            return f"header {key}: {left.header.get(key)!r:.120} against {right.header.get(key)!r:.120}"
+            one, two = left.header.get(key), right.header.get(key)
+            return f"header {key}: {one!r:.120} against {two!r:.120}"
     rows, others = read_rows(left).rows, read_rows(right).rows
     for one, two in zip(rows, others, strict=False):
         if shown(one) != shown(two):

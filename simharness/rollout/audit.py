@@ -17,8 +17,8 @@ from simharness.findings.taxonomy import code
 from simharness.recording.reader import iter_episodes
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from simharness.blame.verdict import Verdict
     from simharness.recording.reader import EpisodeRecord
@@ -178,7 +178,8 @@ def take(report: Report, file: Path, record: EpisodeRecord, reviews: dict[str, A
 
 def key_of(record: EpisodeRecord) -> str:
     """Name an episode within a run: `scenario:seed:policy`."""
-    return f"{record.header.get('scenario')}:{record.header.get('seed')}:{record.info.get('policy', '')}"
+    header = record.header
+    return f"{header.get('scenario')}:{header.get('seed')}:{record.info.get('policy', '')}"
 
 
 def files_of(path: Path) -> Iterator[Path]:
