@@ -52,8 +52,9 @@ class Wrap:
 
     def look(self, told: Observation) -> Observation:
         """Note what was told."""
-        if isinstance(told.value, dict):
-            value = cast("dict[str, Any]", told.value)
+        answer: object = told.value
+        if isinstance(answer, dict):
+            value = cast("dict[str, Any]", answer)
             rows: list[Any] = [value, *value.get("contacts", ())]
             self.shown.update(row["id"] for row in rows if "full_name" in row)
             if "champion_id" in value:

@@ -14,7 +14,7 @@ from simharness.episode.play import drive, observe, perform
 from simharness.episode.policies import PolicySource, scripted
 from simharness.episode.replay import Replay
 from simharness.episode.replay import replay as replay_record
-from simharness.errors import ContractBreach, HarnessError, UsageError
+from simharness.errors import ContractBreach, HarnessError, SimharnessError, UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
@@ -240,7 +240,15 @@ def new_episode(
 ) -> Episode:
     """Begin an episode whose recording says what made it."""
     product, _ = load_scenario(plan.scenario)
-    return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
+    try:
+        return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
+    except SimharnessError:
+        raise
+    except Exception as error:
+        raise HarnessError(
+            f"{plan.scenario} can't be reset: {type(error).__name__}: {error} (seed {plan.seed})",
+            "look at the scenario's draw, start, people and goal",
+        ) from error
 
 
 def make_plan(

@@ -18,93 +18,21 @@ if TYPE_CHECKING:
 
 EPOCH = parse_instant("2026-03-02T09:00:00Z")
 
-FIRST = tuple(
-    [
-        "Ada",
-        "Ben",
-        "Carla",
-        "Deniz",
-        "Elif",
-        "Farid",
-        "Greta",
-        "Hugo",
-        "Ines",
-        "Jamal",
-        "Kaya",
-        "Lena",
-        "Malik",
-        "Nora",
-        "Omar",
-        "Petra",
-        "Quinn",
-        "Rosa",
-        "Sami",
-        "Tessa",
-        "Umar",
-        "Vera",
-        "Wanda",
-        "Xenia",
-        "Yusuf",
-        "Zoe",
-    ]
-)
-LAST = tuple(
-    [
-        "Abel",
-        "Brandt",
-        "Costa",
-        "Duarte",
-        "Evans",
-        "Fischer",
-        "Gomez",
-        "Huber",
-        "Ivanov",
-        "Jansen",
-        "Keller",
-        "Lopez",
-        "Meyer",
-        "Novak",
-        "Okafor",
-        "Pires",
-        "Quist",
-        "Reyes",
-        "Sato",
-        "Tanaka",
-        "Urban",
-        "Vogel",
-        "Weiss",
-        "Young",
-        "Zeman",
-    ]
-)
-COMPANIES = tuple(
-    [
-        "Alder",
-        "Birch",
-        "Cedar",
-        "Dogwood",
-        "Elm",
-        "Fir",
-        "Ginkgo",
-        "Hazel",
-        "Iris",
-        "Juniper",
-        "Katsura",
-        "Linden",
-        "Maple",
-        "Nutmeg",
-        "Oak",
-        "Pine",
-        "Quince",
-        "Rowan",
-        "Spruce",
-        "Teak",
-        "Umbra",
-        "Vine",
-        "Willow",
-        "Yew",
-    ]
-)
+_FIRST_TEXT = """
+Ada Ben Carla Deniz Elif Farid Greta Hugo Ines Jamal Kaya Lena Malik Nora Omar Petra Quinn
+Rosa Sami Tessa Umar Vera Wanda Xenia Yusuf Zoe
+"""
+FIRST = tuple(_FIRST_TEXT.split())
+_LAST_TEXT = """
+Abel Brandt Costa Duarte Evans Fischer Gomez Huber Ivanov Jansen Keller Lopez Meyer Novak
+Okafor Pires Quist Reyes Sato Tanaka Urban Vogel Weiss Young Zeman
+"""
+LAST = tuple(_LAST_TEXT.split())
+_COMPANIES_TEXT = """
+Alder Birch Cedar Dogwood Elm Fir Ginkgo Hazel Iris Juniper Katsura Linden Maple Nutmeg
+Oak Pine Quince Rowan Spruce Teak Umbra Vine Willow Yew
+"""
+COMPANIES = tuple(_COMPANIES_TEXT.split())
 INDUSTRIES = ("logistics", "retail", "energy", "health", "media", "finance")
 THINGS = (
     "licences",

@@ -7,7 +7,7 @@ from simharness.api import Fault, Trigger
 FAULTS = (
     Fault(
         id="crm.invalidation-lost",
-        doc="under load the deal cache's invalidation queue overflows; entries live on for half an hour",
+        doc="under load the deal cache's invalidation queue overflows; entries live on for 30 min",
         # It bites only where the TTL outlasts the agent's patience (6 min), which outlasts the
         # customers' longest answer (150 s).
         knobs={

@@ -136,8 +136,9 @@ def ungrounded(account: Account) -> Iterator[Finding]:
 def strangers(account: Account, turn: Turn, known: Known) -> Iterator[tuple[str, object]]:
     """Give the values of a call that nothing had told, with their names."""
     if turn.tool in SPEECH:
-        refs: Any = turn.args.get("refs") or ()
-        texts = [turn.text, *(ref for ref in refs if isinstance(ref, str))]
+        refs: Any = turn.args.get("refs")
+        named = (ref for ref in refs if isinstance(ref, str)) if isinstance(refs, list) else ()
+        texts = [turn.text, *named]
         for word, number in mentions(texts):
             if (table := known.table(word)) and not known.has_id(number, word):
                 yield "row", f"{table}:{number}"

@@ -93,10 +93,9 @@ def parse_load(value: object) -> int:
     shown = repr(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
-    whole, _, fraction = str(value).partition(".")
-    if not (whole.isascii() and whole.isdigit()) or (
-        fraction and not (fraction.isascii() and fraction.isdigit())
-    ):
+    whole, point, fraction = str(value).partition(".")
+    digits = whole + fraction
+    if not (whole and digits.isascii() and digits.isdigit()) or (point and not fraction):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
     if len(fraction.rstrip("0")) > 3 or len(whole) > 4:
         raise UsageError(

@@ -100,7 +100,7 @@ def _from_path(text: str) -> type[Product]:
         sys.modules[module_name] = module
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[module_name]
             raise UsageError(
                 f"file {file_name!r} can't be imported: {type(error).__name__}: {error}",

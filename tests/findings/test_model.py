@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.model_defects import is_right, outcome_of
 from benchmarks.planted_defects import DEFECTS, Planted, plain
@@ -321,3 +323,35 @@ def test_nothing_is_held_against_the_expert(load: str) -> None:
     for seed in range(10):
         outcome = outcome_of(seed, load, Planted("", plain))
         assert (outcome.passed, outcome.primary, outcome.harness) == (True, "", [])
+
+
+tools = st.sampled_from(("finish", "say", "wait", "quote", "charge", "move_stage"))
+names = st.sampled_from(
+    (
+        "refs",
+        "message",
+        "text",
+        "outcome",
+        "deal_id",
+        "if_version",
+        "deal_ids",
+        "total",
+        "page",
+        "x",
+    )
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(calls=st.lists(st.tuples(tools, st.dictionaries(names, values, max_size=4)), max_size=6))
+def test_no_arguments_confuse_the_detectors(calls: list[tuple[str, dict[str, Any]]]) -> None:
+    play = Play().read(deal())
+    for tool, args in calls:
+        refused = {"code": "conflict", "message": "no"}
+        play.write(tool, error="conflict", **{k: v for k, v in args.items() if k != "error"})
+        play.call(tool, refused, ok=False, **args)
+    found(play.finish().failed())

@@ -97,7 +97,7 @@ class Play:
         return self
 
     def finish(self, message: str = "bye", outcome: str = "", waited: int = 0, **more: Any) -> Play:
-        given = {"message": message, **({"outcome": outcome} if outcome else {}), **more}
+        given: dict[str, Any] = {"message": message, **({"outcome": outcome} if outcome else {}), **more}
         self.call("finish", **given)
         return self.end("finish", outcome or "done", waited)
 
