@@ -29,7 +29,7 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 @click.option(
     "--max-rate",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help=f"Failure rate of the harness that the gate allows (default {LIMIT}; a single file has no gate without it).",
+    help=f"Failure rate that the gate allows ({LIMIT} for a run; a file has no gate without it).",
 )
 @click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
 @click.option(
@@ -39,7 +39,7 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 def command(
     path: Path, max_rate: float | None, episode: str | None, curve: bool, as_json: bool
 ) -> int:
-    """Judge recordings: findings, whose fault, the proof; and for a run the failure rate with its interval, and a gate."""
+    """Judge recordings: findings, whose fault, the proof; for a run the failure rate and a gate."""
     if episode is not None:
         return one(path, episode, curve, as_json)
     progress = ProgressLine("episodes")
@@ -66,8 +66,8 @@ def page(report: Report) -> None:
     click.echo(f"{report.run}: {record['episodes']} episodes, {record['valid']} valid for training")
     click.echo("  verdicts: " + ", ".join(f"{kind} {n}" for kind, n in record["verdicts"].items()))
     click.echo(
-        f"  failures of the harness: {report.failures} ({failure['point']:.1%}; 95 %: {failure['low']:.1%} to "
-        f"{failure['high']:.1%}), quarantined {record['quarantined']}"
+        f"  failures of the harness: {report.failures} ({failure['point']:.1%}; 95 %: "
+        f"{failure['low']:.1%} to {failure['high']:.1%}), quarantined {record['quarantined']}"
     )
     click.echo(f"  gate at {report.limit:.1%}: {record['gate']}")
     for problem in report.problems:
