@@ -5,14 +5,14 @@ a sequential model would have answered just so (Wing and Gong, with memory, as i
 cross-checks the detectors, which know the truth: it sees only API results.
 
 `histories` uses the instants of CALL, RETURN and TIMEOUT rows, and of each exchange what its caller
-sent and was told. What background users, customers and workers were told is kept nowhere, so their
-COMMIT rows stand for it: key, new version, changed columns. Whoever commits without a CALL does so
-at the COMMIT's instant.
+sent and was told. What background users, customers and workers sent and were told is kept nowhere,
+so their COMMIT rows stand for it: key, version given, columns named, new version. Whoever commits
+without a CALL does so at the COMMIT's instant.
 
-A pass does not prove anything about lists, searches, permission checks, the reads of background
-users, the versions that their writes rested on, columns that are not tracked, or two rows together.
-It does not prove that a read was fresh if nobody had been told of the newer version before the tick
-of its call. A failure is no finding where a contract allows staleness: the model allows none.
+A pass does not prove anything about lists, searches, permission checks, the reads and refusals of
+background users, columns that are not tracked, or two rows together. Nor does it prove that a read
+was fresh if nobody had been told of the newer version before the tick of its call. A failure is no
+finding where a contract allows staleness: the model allows none.
 """
 
 from __future__ import annotations
@@ -100,12 +100,9 @@ def check(
             if done >> i & 1:
                 continue
             fits, after = model.step(state, op.input, op.output)
-            if fits and after != state:
+            # One that need not be placed and would change nothing here may as well come later.
+            if fits and (op.returned is not None or after != state):
                 ahead.append((done | 1 << i, after))
-            elif fits and op.returned is not None:
-                # It changes nothing, so any order that there is can be had with it standing here.
-                ahead = [(done | 1 << i, state)]
-                break
         for node in reversed(ahead):
             if node not in seen:
                 if len(seen) >= budget:
@@ -144,7 +141,7 @@ class Reply:
     """What was told of one row."""
 
     code: str = "ok"
-    """ok, not_found, or conflict: the row had another version than the call rested on."""
+    """ok, not_found, or conflict: the row had another version than `if_version`."""
     version: int | None = None
     """Of the row afterwards; None where the answer doesn't say."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -180,9 +177,8 @@ def row_model(columns: Sequence[str], start: Mapping[str, Any] | None = None) ->
 def performed(columns: Sequence[str], state: RowState, asked: Request) -> tuple[str, RowState]:
     """Do one thing to a row: the code of the answer, and the row afterwards."""
     if asked.kind is Kind.CREATE:
-        if state.fields is not None:
-            return "taken", state
-        return "ok", RowState(state.version + 1, tuple(asked.changes.get(c) for c in columns))
+        new = RowState(state.version + 1, tuple(frozen(asked.changes.get(c)) for c in columns))
+        return ("ok", new) if state.fields is None else ("taken", state)
     if state.fields is None:
         return "not_found", state
     if asked.kind is Kind.READ:
@@ -192,10 +188,8 @@ def performed(columns: Sequence[str], state: RowState, asked: Request) -> tuple[
     fields = dict(zip(columns, state.fields, strict=True))
     if any(fields[name] not in allowed for name, allowed in asked.requires.items()):
         return "forbidden", state
-    if asked.kind is Kind.DELETE:
-        return "ok", RowState(state.version + 1, None)
-    changed = tuple(asked.changes.get(name, fields[name]) for name in columns)
-    return "ok", RowState(state.version + 1, changed)
+    changed = tuple(frozen(asked.changes.get(c, fields[c])) for c in columns)
+    return "ok", RowState(state.version + 1, None if asked.kind is Kind.DELETE else changed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,10 +216,9 @@ def histories(
 ) -> dict[int, RowHistory]:
     """Build the history of each row of a table that something is known of.
 
-    `tools` reads a call's arguments as one thing that is done to one row; a call of another tool
-    counts as one without an exchange.
-    Refusals that say nothing of the row (forbidden, locked) must have had no effect. Raises
-    UsageError for a tracked instant, which is a number in rows and any of many texts in arguments.
+    `tools` reads a call's arguments as one thing done to one row; a call of another tool counts as
+    one without an exchange. A refusal that says nothing of the row (forbidden, locked) must have
+    had no effect. Raises UsageError for a tracked instant, which answers show as text.
     """
     for name in columns:
         if row_type.by_name[name].instant:
@@ -258,7 +251,7 @@ def histories(
             called = at.get(("CALL", *place), row.t)
             # A call that is under way at the end has taken effect by then.
             returned = at.get(("RETURN", *place), rows[-1].t if ("CALL", *place) in at else row.t)
-            asked, seen = committed(row, row_type, columns)
+            asked, seen = committed(row, row_type.names, columns)
             op = Observed(called=called, returned=returned, input=asked, output=seen)
             out[row.values["key"]].append(op)
     return {key: history + unplaced for key, history in sorted(out.items())}
@@ -266,15 +259,14 @@ def histories(
 
 def reply(asked: Request, exchange: Exchange, columns: Sequence[str]) -> Reply | None:
     """Read what an answer says of the row; None for a refusal that says nothing of it."""
-    value: Any = exchange.value
+    value = exchange.value
     if not exchange.ok:
         if value["code"] == "not_found" and asked.kind is not Kind.CREATE:
             return Reply(code="not_found")
         # Other conflicts are about unique columns, or about a write that overtook this one.
         version, given = value.get("version"), asked.if_version
-        if value["code"] == "conflict" and None not in (version, given) and version != given:
-            return Reply(code="conflict", version=version)
-        return None
+        about = value["code"] == "conflict" and None not in (version, given) and version != given
+        return Reply(code="conflict", version=version) if about else None
     if value is None:
         return Reply(code="not_found" if asked.kind is Kind.READ else "ok")
     if asked.kind is Kind.DELETE or not asked.shows:
@@ -283,15 +275,18 @@ def reply(asked: Request, exchange: Exchange, columns: Sequence[str]) -> Reply |
     return Reply(version=value.get("version"), fields=shown)
 
 
-def committed(row: Row, row_type: RowType[Any], columns: Sequence[str]) -> tuple[Request, Reply]:
+def committed(row: Row, names: Sequence[str], columns: Sequence[str]) -> tuple[Request, Reply]:
     """Read a COMMIT row as a request and its answer."""
     v, delta = row.values, row.values["delta"]
-    names: tuple[str, ...] = row_type.names
     pairs: Iterable[tuple[int, Any]] = zip(delta[::2], delta[1::2], strict=True)
-    written = {names[i]: frozen(x) for i, x in pairs}
-    kind = Kind.DELETE if v["after"] < 0 else Kind.UPDATE if v["before"] else Kind.CREATE
-    changes = {name: written[name] for name in columns if name in written}
-    return Request(kind=kind, key=v["key"], changes=changes), Reply(version=abs(v["after"]))
+    named = {names[i]: value for i, value in pairs if i not in v["unmeant"]}
+    asked = Request(
+        kind=Kind.DELETE if v["after"] < 0 else Kind.UPDATE if v["before"] else Kind.CREATE,
+        key=v["key"],
+        changes={name: named[name] for name in columns if name in named},
+        if_version=v["given"] or None,
+    )
+    return asked, Reply(version=abs(v["after"]))
 
 
 def frozen(value: Any) -> Any:

@@ -233,10 +233,10 @@ NO_TEXT = "\\0"
 def shape_of(keys: Mapping[str, Any]) -> str:
     """Join the keys of an object with commas.
 
-    Where that could be read in two ways, all keys are escaped.
+    Where one is empty or holds a comma or a backslash, all are escaped.
     """
     shape = ",".join(keys)
-    if shape and "\\" not in shape and shape.count(",") == len(keys) - 1:
+    if "" not in keys and "\\" not in shape and shape.count(",") == len(keys) - 1:
         return shape
     return ",".join(key.replace("\\", "\\\\").replace(",", "\\,") or NO_TEXT for key in keys)
 

@@ -15,21 +15,19 @@ from simharness.product.store import Edit, Store
 from simharness.product.view import DetailView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     import pytest
 
     from simharness.product.tool import ToolSpec
 
     Plant = Callable[[pytest.MonkeyPatch], None]
+    Steps = Generator[Any, Any, Any]
 
 
 def original(owner: object, name: str) -> Any:
     """Give what is about to be replaced, private or not."""
     return getattr(owner, name)
-
-
-# --- locks ----------------------------------------------------------------------------------------
 
 
 def every(n: int) -> Callable[[], bool]:
@@ -42,6 +40,9 @@ def every(n: int) -> Callable[[], bool]:
         return count % n == 0
 
     return due
+
+
+# --- locks ----------------------------------------------------------------------------------------
 
 
 def release_dropped(patch: pytest.MonkeyPatch) -> None:
@@ -58,7 +59,7 @@ def release_dropped(patch: pytest.MonkeyPatch) -> None:
 def lock_given_to_two(patch: pytest.MonkeyPatch) -> None:
     acquire, release = original(Locks, "acquire"), original(Locks, "release")
 
-    def given(self: Locks, op: Any, key: int, patience: int) -> Any:
+    def given(self: Locks, op: Any, key: int, patience: int) -> Steps:
         holder = self.holder(key)
         if holder is None or holder is op:
             yield from acquire(self, op, key, patience)
@@ -210,7 +211,7 @@ def done_but_refused(patch: pytest.MonkeyPatch) -> None:
     call = original(Product, "call")
     due = every(4)
 
-    def refusing(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
+    def refusing(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
         answer: Any = yield from call(self, op, tool, arguments)
         if tool.writes and due():
             raise Refused("unavailable", "try again later")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from tests.findings.planted_parts import Plant
+    from tests.findings.planted_parts import Plant, Steps
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def column_renamed(patch: pytest.MonkeyPatch) -> None:
 def answered_twice(patch: pytest.MonkeyPatch) -> None:
     call = original(Product, "call")
 
-    def twice(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
+    def twice(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
         answer: Any = yield from call(self, op, tool, arguments)
         number = self.world.numbers["ok"]
         self.world.emit((journal.RETURN, self.world.ticks, op.owner_number, op.n, number))
@@ -104,7 +104,7 @@ def schema_changed(patch: pytest.MonkeyPatch) -> None:
     call = original(Product, "call")
     due = every(20)
 
-    def changing(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
+    def changing(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
         if due():
             tools = {k: v for k, v in self.tools.items() if k != "pipeline_summary"}
             patch.setattr(self, "tools", tools, raising=False)
@@ -197,7 +197,7 @@ def others_work_paid(patch: pytest.MonkeyPatch) -> None:
         start(product, busy_deal)
         world = product.world
 
-        def colleague() -> Any:
+        def colleague() -> Steps:
             yield world.timer(100 * SECOND)
             actor = Actor(world, "user/eager", 1)
             yield from product.request(

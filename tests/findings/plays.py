@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simharness.api import Call
 from simharness.env import make_plan
@@ -17,18 +17,20 @@ from simharness.recording.reader import parse
 from simharness.recording.writer import FrameLog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
-    from simharness.api import Observation, Policy, Task
+    from simharness.api import Action, Observation, Policy, Task
     from simharness.findings.finding import Finding
     from simharness.findings.story import Story
 
+    Play = Generator[Action, Observation, None]
 
-def watcher(task: Task) -> Any:
+
+def watcher(task: Task) -> Play:
     """Look at the deal and at lists of it, by turns, and change it now and then."""
     deal, user = task.brief["deal_id"], task.brief["user_id"]
     for turn in range(14):
-        told: Observation = yield Call("get_deal", {"deal_id": deal})
+        told = yield Call("get_deal", {"deal_id": deal})
         yield Call("list_deals", {"page": 1})
         yield Call("list_deals", {"page": 2})
         yield Call("list_deals", {"owner_id": user})
@@ -41,20 +43,20 @@ def watcher(task: Task) -> Any:
         yield Call("wait", {"seconds": 25})
 
 
-def careless(task: Task) -> Any:
+def careless(task: Task) -> Play:
     """Change somebody else's deal, then do the job."""
     other = task.brief["deal_id"] % 84 + 1
     yield Call("update_deal", {"deal_id": other, "fields": {"next_step": "mine now"}})
     yield from policies.expert(task)
 
 
-def sloppy(task: Task) -> Any:
+def sloppy(task: Task) -> Play:
     """Send an argument that no schema has."""
     yield Call("get_deal", {"deal_id": task.brief["deal_id"], "verbose": True})
     yield Call("finish", {"message": "gave up", "outcome": "handed_over"})
 
 
-def waiting(task: Task) -> Any:
+def waiting(task: Task) -> Play:
     """Wait for others to do the job, and say that it is done."""
     yield Call("wait", {"seconds": 240})
     yield Call("get_deal", {"deal_id": task.brief["deal_id"]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, combinations, permutations
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simharness.api import Actor, Call, Draws, Operation, Refused, Stream, World
+from simharness.api import Call
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.episode.inputs import read_inputs
@@ -33,22 +33,14 @@ from simharness.findings.linearizability import (
     performed,
     row_model,
 )
-from simharness.kernel.journal import COLUMNS as ROW_COLUMNS
-from simharness.kernel.journal import COMMIT, NAMES, TIMEOUT, Decoder, Row
-from simharness.models.crm.product import Crm
-from simharness.models.crm.rules import MOVES, OPEN_STAGES
-from simharness.models.crm.tables import Deal
-from simharness.parts.row import row_type_of
-from simharness.product.product import resolve_settings
-from simharness.product.tool import Renderer
+from simharness.kernel.journal import TIMEOUT, Decoder, Row
 from simharness.recording.reader import read_file
 from simharness.recording.rows import read_rows
+from tests.findings.office import DEAL, TOOLS, TRACKED, Dice, Office
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from pathlib import Path
-
-    from simpy.events import Event
 
     from simharness.api import Action, Observation, Task
     from simharness.episode.transcript import RawCall
@@ -210,6 +202,17 @@ def test_an_effect_that_was_promised_must_be_there() -> None:
     assert ruled(blank, read(6, 7, 1, "a")) is NOT
 
 
+def test_what_would_change_nothing_now_may_change_something_later() -> None:
+    # Nobody knows how the deletion was answered; the read shows that it came after the update.
+    asked = Request(kind=Kind.DELETE, if_version=2)
+    silent: Op = Observed(called=0, returned=9, input=asked)
+    assert ruled(silent, update(0, 9, "b", 2), read(9, 10, None)) is LINEARIZABLE
+    assert ruled(silent, update(0, 9, "b", 2), read(10, 10, 2)) is LINEARIZABLE
+    assert ruled(silent, read(9, 10, None)) is NOT
+    lost = replace(silent, returned=None)
+    assert ruled(lost, update(0, 9, "b", 2), read(10, 11, None)) is LINEARIZABLE
+
+
 def test_a_row_is_created_once_and_ends() -> None:
     life = (create(0, 1, "a", 1), update(2, 3, "b", 2), delete(4, 5, if_version=2))
     assert ruled(*life, read(6, 7, None), model=ABSENT) is LINEARIZABLE
@@ -268,6 +271,7 @@ def test_a_long_history_of_one_caller_needs_no_search() -> None:
             read(4 * i + 2, 4 * i + 3, i + 2, f"t{i}"),
         ]
     assert check(NOTE, ops, budget=len(ops) + 1) is LINEARIZABLE
+    assert check(NOTE, ops, budget=len(ops)) is UNKNOWN
 
 
 def test_nothing_returns_before_it_is_called() -> None:
@@ -308,21 +312,6 @@ def explained(model: RowModel, order: Iterable[Op]) -> bool:
     return True
 
 
-class Dice:
-    """Draws one after the other."""
-
-    def __init__(self, seed: int, name: str) -> None:
-        self._stream = Stream(Draws(seed), name, 0)
-        self._k = -1
-
-    def below(self, bound: int) -> int:
-        self._k += 1
-        return self._stream.below(bound, "dice", self._k)
-
-    def pick(self, options: Sequence[Any]) -> Any:
-        return options[self.below(len(options))]
-
-
 def small_history(seed: int) -> list[Op]:
     """Let up to six operations happen one at a time, then, in half of the cases, tell one lie."""
     dice = Dice(seed, "history")
@@ -344,13 +333,13 @@ def small_history(seed: int) -> list[Op]:
             state = dice.pick((state, after))
             continue
         shown = {"text": after.fields[0]} if after.fields and dice.below(2) else {}
-        told = Reply(code=code, version=after.version, fields=shown)
+        told = Reply(code=code, version=after.version, fields=shown) if dice.below(6) else None
         ops.append(Observed(called=called, returned=now + dice.below(4), input=asked, output=told))
         state = after
     known = [i for i, op in enumerate(ops) if op.output is not None]
     if known and dice.below(2):
-        i = dice.pick(known)
-        ops[i] = lie(ops[i], dice.below(4), dice.pick((-1, 1)))
+        liar: int = dice.pick(known)
+        ops[liar] = lie(ops[liar], dice.below(4), dice.pick((-1, 1)))
     return ops
 
 
@@ -382,12 +371,13 @@ def test_two_thousand_small_histories_are_ruled_as_brute_force_rules_them() -> N
 
 
 VERSIONS = st.none() | st.integers(0, 4)
+NOTHING: dict[str, str] = {}
 TEXTS = st.fixed_dictionaries({"text": st.sampled_from("abc")})
-REQUESTS = st.builds(
-    Request, kind=st.sampled_from(Kind), changes=TEXTS, if_version=VERSIONS, requires=st.just({})
-)
+REQUESTS = st.builds(Request, kind=st.sampled_from(Kind), changes=TEXTS, if_version=VERSIONS)
 CODES = st.sampled_from(("ok", "ok", "ok", "conflict", "not_found", "taken"))
-REPLIES = st.none() | st.builds(Reply, code=CODES, version=VERSIONS, fields=st.just({}) | TEXTS)
+REPLIES = st.none() | st.builds(
+    Reply, code=CODES, version=VERSIONS, fields=st.just(NOTHING) | TEXTS
+)
 
 
 @st.composite
@@ -411,166 +401,6 @@ def test_any_six_operations_are_ruled_as_brute_force_rules_them(
 
 
 # --- a real product in a real world --------------------------------------------------------------
-
-TRACKED = ("stage", "next_step", "amount")
-DEAL = row_type_of(Deal)
-ROOF = Deal(id=1, account_id=1, title="roof", stage="negotiation", lost_reason="price")
-TABLES = {
-    name: spec.template([ROOF] if name == "deals" else ()) for name, spec in Crm.specs().items()
-}
-
-
-def asks_get(arguments: Mapping[str, Any]) -> Request:
-    return Request(kind=Kind.READ, key=arguments["deal_id"])
-
-
-def asks_update(arguments: Mapping[str, Any]) -> Request:
-    return Request(
-        kind=Kind.UPDATE,
-        key=arguments["deal_id"],
-        changes=arguments["fields"],
-        if_version=arguments.get("if_version"),
-        requires={"stage": OPEN_STAGES},
-    )
-
-
-def asks_move(arguments: Mapping[str, Any]) -> Request:
-    to = arguments["to_stage"]
-    return Request(
-        kind=Kind.UPDATE,
-        key=arguments["deal_id"],
-        changes={"stage": to},
-        if_version=arguments.get("if_version"),
-        requires={"stage": tuple(stage for stage, after in MOVES.items() if to in after)},
-    )
-
-
-TOOLS = {"get_deal": asks_get, "update_deal": asks_update, "move_stage": asks_move}
-
-
-class Office:
-    """Three people who read and change one deal, each one thing after the other; one is audited."""
-
-    def __init__(self, seed: int, config: Mapping[str, object], *, lost: int = 0) -> None:
-        waits = {"api.latency": ["1us", "4us"], "db.latency": ["1us", "9us"]}
-        cache = {"deals.detail.cache.ttl": "1s", "put.latency": ["1us", "4us"]}
-        knobs = resolve_settings(Crm, "bare", {**waits, **cache, **config})
-        self.world = World(seed)
-        self.crm = Crm(self.world, TABLES, knobs, 1_000)
-        self.lost = lost
-        """Answers out of a hundred that never reach their caller."""
-        self.exchanges: list[Exchange] = []
-        self._renderer = Renderer()
-        for name in ("agent", "ben", "carla"):
-            actor = Actor(self.world, name, 0, audited=name == "agent")
-            self.world.spawn(name, self._live(actor, Dice(seed, name), 2 + seed % 5))
-        self.world.advance_to(10_000)
-        assert not self.world.alive
-        self.rows = list(Decoder().decode_all(self.world.rows))
-
-    def _live(self, actor: Actor, dice: Dice, ops: int) -> Generator[Event, Any, None]:
-        known: int | None = None
-        for n in range(1, ops + 1):
-            yield self.world.pause(dice.below(16))
-            given = dice.pick((known, None))
-            tool, arguments = "get_deal", {"deal_id": 1}
-            match dice.below(8):
-                case 0:
-                    stage = dice.pick(("qualification", "proposal", "negotiation", "closed_lost"))
-                    tool, arguments = "move_stage", {**arguments, "to_stage": stage}
-                case 1:
-                    tool, arguments = (
-                        "update_deal",
-                        {**arguments, "fields": {"amount": dice.below(3)}},
-                    )
-                case 2 | 3:
-                    step = f"{actor.name} {n}"
-                    tool, arguments = "update_deal", {**arguments, "fields": {"next_step": step}}
-                case _:
-                    pass
-            if tool != "get_deal":
-                arguments["if_version"] = given
-            try:
-                op = Operation(self.world, actor, n)
-                answer = yield from self.crm.call(op, self.crm.tools[tool], arguments)
-                ok, value = True, self._renderer.render(answer)
-            except Refused as refusal:
-                ok, value = False, refusal.value()
-            if dice.below(100) < self.lost:
-                ok, value = False, {"code": "unknown_outcome"}
-            known = value.get("version", known)
-            self.exchanges.append(
-                Exchange(owner=actor.name, n=n, tool=tool, arguments=arguments, ok=ok, value=value)
-            )
-
-    # --- what callers know ------------------------------------------------------------------------
-
-    def history(self, exchanges: Iterable[Exchange] | None = None) -> list[Op]:
-        known = self.exchanges if exchanges is None else exchanges
-        return histories(self.rows, known, DEAL, "deals", TRACKED, TOOLS).get(1, [])
-
-    def ruling(self, exchanges: Iterable[Exchange] | None = None) -> Ruling:
-        start = DEAL.json(ROOF)
-        return check(row_model(TRACKED, start), self.history(exchanges))
-
-    # --- what is true -----------------------------------------------------------------------------
-
-    def of(self, kind: str) -> list[Row]:
-        return [row for row in self.rows if row.kind == kind]
-
-    def stale(self) -> list[Row]:
-        """Reads of anybody that were out of date when they were called."""
-        return [row for row in self.of("READ") if row.values["served"] != row.values["true"]]
-
-    def observable(self, stale: Row) -> bool:
-        """Whether the reader was told an old version after somebody had been told a newer one."""
-        began, _ = self.span(stale.values["owner"], stale.values["n"])
-        mine = (stale.values["owner"], stale.values["n"])
-        if any((e.owner, e.n) == mine and not e.ok for e in self.exchanges):
-            return False
-        return any(
-            e.value.get("version", 0) > stale.values["served"]
-            and self.span(e.owner, e.n)[1] < began
-            for e in self.exchanges
-        )
-
-    def span(self, owner: str, n: int) -> tuple[int, int]:
-        mine = [r.t for r in self.rows if (r.values.get("owner"), r.values.get("n")) == (owner, n)]
-        return mine[0], mine[-1]
-
-    def unchecked(self) -> list[Row]:
-        """Commits of writes that rested on another version than the one that they replaced."""
-        return [
-            row
-            for row, e in self.writes()
-            if e.arguments["if_version"] not in (None, row.values["before"])
-        ]
-
-    def unguarded(self) -> list[Row]:
-        """Commits of writes that the stage before them doesn't allow."""
-        before = {c.order: c.old for c in self.crm.deals.table.changes}
-        return [
-            row
-            for row, e in self.writes()
-            if before[row.values["order"]].stage not in TOOLS[e.tool](e.arguments).requires["stage"]
-        ]
-
-    def overwriting(self) -> list[Row]:
-        """Commits that changed tracked columns which their call doesn't name."""
-        return [
-            row
-            for row, e in self.writes()
-            if {DEAL.names[i] for i in row.values["delta"][::2]}
-            & set(TRACKED) - set(TOOLS[e.tool](e.arguments).changes)
-        ]
-
-    def writes(self) -> Iterator[tuple[Row, Exchange]]:
-        by_place = {(e.owner, e.n): e for e in self.exchanges}
-        for row in self.of("COMMIT"):
-            exchange = by_place[row.values["owner"], row.values["n"]]
-            if exchange.ok:
-                yield row, exchange
-
 
 NEVER: dict[str, object] = {"deals.detail.cache.invalidate": "never"}
 LATE: dict[str, object] = {"deals.detail.cache.fence": False, "put.latency": ["1us", "60us"]}
@@ -611,7 +441,7 @@ def test_a_stale_read_that_can_be_told_is_never_passed(
         if ruling is not LINEARIZABLE:
             assert stale, seed
             assert told or lost, seed
-        # The live check objects to the same reads of the one who is audited, but for those of age 0.
+        # The live check objects to the same reads of the one who is audited, age 0 apart.
         breached = {breach.row for breach in office.crm.shared.breaches}
         mine = [row for row in stale if row.values["owner"] == "agent"]
         assert {row.index for row in mine if row.values["age"]} <= breached
@@ -684,7 +514,7 @@ def test_columns_that_are_written_back_show(lock: str) -> None:
 
 
 def prober(task: Task) -> Generator[Action, Observation, None]:
-    """Writes and looks, whatever it is told; some of its writes rest on a version that never was."""
+    """Writes and looks, whatever it is told; some writes rest on a version that never was."""
     deal = {"deal_id": task.brief["deal_id"]}
     for i in range(16):
         yield Call("get_deal", deal)
@@ -749,14 +579,14 @@ def episode_rulings(episode: Episode) -> dict[int, Ruling]:
 def test_an_episode_of_a_sound_product_is_linearizable(policy: str) -> None:
     for seed in range(8):
         rulings = episode_rulings(played(seed, policy, 4))
-        assert len(rulings) > 5
+        assert rulings
         assert set(rulings.values()) == {LINEARIZABLE}, (seed, rulings)
 
 
 @pytest.mark.parametrize("fault", ["crm.invalidation-lost", "crm.no-fence"])
 def test_what_the_live_check_finds_in_an_episode_is_never_passed(fault: str) -> None:
     seen: Counter[tuple[bool, Ruling]] = Counter()
-    for seed in range(12):
+    for seed in range(5):
         for policy in ("expert", "prober"):
             episode = played(seed, policy, 8, fault)
             rows = list(Decoder().decode_all(episode.world.rows))
@@ -772,7 +602,7 @@ def test_what_the_live_check_finds_in_an_episode_is_never_passed(fault: str) -> 
 
 @pytest.mark.parametrize("mode", ["unknown_outcome", "error", "default"])
 def test_only_the_honest_answer_to_a_timeout_is_linearizable(mode: str) -> None:
-    config = {"api.timeout": "25ms", "api.on_timeout": mode}
+    config: dict[str, object] = {"api.timeout": "25ms", "api.on_timeout": mode}
     rulings: Counter[Ruling] = Counter()
     late = 0
     for seed in range(8):
@@ -780,7 +610,10 @@ def test_only_the_honest_answer_to_a_timeout_is_linearizable(mode: str) -> None:
         late += sum(row[0] == TIMEOUT for row in episode.world.rows)
         rulings[episode_rulings(episode)[int(episode.instance["deal"])]] += 1
     assert late > 20
-    assert rulings == {LINEARIZABLE if mode == "unknown_outcome" else NOT: 8}
+    if mode == "unknown_outcome":
+        assert rulings == {LINEARIZABLE: 8}
+    else:
+        assert rulings[NOT] > 4
 
 
 def test_a_recording_gives_the_histories_that_its_episode_gave(tmp_path: Path) -> None:
@@ -801,45 +634,54 @@ def test_a_recording_gives_the_histories_that_its_episode_gave(tmp_path: Path) -
 # --- from rows to histories ----------------------------------------------------------------------
 
 
+Event = tuple[str, int, dict[str, Any]]
+
+
+def call(t: int, owner: str = "ben") -> Event:
+    return "CALL", t, {"owner": owner, "n": 1}
+
+
+def back(t: int, owner: str = "ben") -> Event:
+    return "RETURN", t, {"owner": owner, "n": 1}
+
+
+def commit(t: int, before: int, after: int, *delta: object, **values: object) -> Event:
+    place = {"owner": "ben", "n": 1, "order": abs(after), "table": "deals", "key": 7}
+    basis = {"delta": list(delta), "given": 0, "read": before, "unmeant": []}
+    return "COMMIT", t, {**place, "before": before, "after": after, **basis, **values}
+
+
 def told_by(
-    events: Sequence[tuple[str, int, tuple[object, ...]]], *exchanges: Exchange
+    events: Sequence[Event],
+    *exchanges: Exchange,
+    tools: Mapping[str, Callable[[Mapping[str, Any]], Request]] = TOOLS,
 ) -> dict[int, list[Op]]:
-    """Build the histories of rows given as kind, tick and the values of their columns."""
-    names = {NAMES[number]: columns for number, columns in ROW_COLUMNS.items()}
-    rows = [
-        Row(i, kind, t, dict(zip((c.lstrip("@~") for c in names[kind]), values, strict=True)))
-        for i, (kind, t, values) in enumerate(events)
-    ]
-    return histories(rows, exchanges, DEAL, "deals", TRACKED, TOOLS)
+    """Build the histories of rows given as kind, tick and columns."""
+    rows = [Row(i, *event) for i, event in enumerate(events)]
+    return histories(rows, exchanges, DEAL, "deals", TRACKED, tools)
 
 
-def commit(owner: str, before: int, after: int, *delta: object, key: int = 7) -> tuple[object, ...]:
-    return owner, 1, abs(after), "deals", key, before, after, list(delta)
-
-
-COMMIT_COLUMNS = [column.lstrip("@~") for column in ROW_COLUMNS[COMMIT]]
-NEXT_STEP = DEAL.names.index("next_step")
-TITLE = DEAL.names.index("title")
+NEXT_STEP, AMOUNT, TITLE = map(DEAL.names.index, ("next_step", "amount", "title"))
 
 
 def test_whoever_is_not_asked_is_known_by_its_commits() -> None:
-    (op,) = told_by(
-        [
-            ("CALL", 3, ("ben", 1, "update_deal")),
-            ("COMMIT", 5, commit("ben", 1, 2, NEXT_STEP, "call", TITLE, "x")),
-            ("RETURN", 6, ("ben", 1, "ok")),
-        ]
-    )[7]
+    (op,) = told_by([call(3), commit(5, 1, 2, NEXT_STEP, "call", TITLE, "x"), back(6)])[7]
     asked = Request(kind=Kind.UPDATE, key=7, changes={"next_step": "call"})
     assert op == Observed(called=3, returned=6, input=asked, output=Reply(version=2))
+
+
+def test_a_commit_holds_what_its_call_asked_for_and_not_what_it_did_beside() -> None:
+    delta = (NEXT_STEP, "call", AMOUNT, 5)
+    (op,) = told_by([call(3), commit(5, 2, 3, *delta, given=1, unmeant=[AMOUNT]), back(6)])[7]
+    assert (op.input.changes, op.input.if_version) == ({"next_step": "call"}, 1)
 
 
 def test_a_commit_without_a_call_is_an_instant() -> None:
     made, ended = told_by(
         [
-            ("COMMIT", 5, commit("customer/legal", 0, 1, NEXT_STEP, "call")),
-            ("COMMIT", 8, commit("customer/legal", 1, -2)),
-            ("COMMIT", 9, ("customer/legal", 1, 3, "contacts", 7, 1, 2, [])),
+            commit(5, 0, 1, NEXT_STEP, "call"),
+            commit(8, 1, -2),
+            commit(9, 1, 2, table="contacts"),
         ]
     )[7]
     assert (made.called, made.returned, made.input.kind) == (5, 5, Kind.CREATE)
@@ -848,13 +690,7 @@ def test_a_commit_without_a_call_is_an_instant() -> None:
 
 
 def test_a_commit_of_a_call_under_way_was_before_the_end() -> None:
-    (op,) = told_by(
-        [
-            ("CALL", 3, ("ben", 1, "update_deal")),
-            ("COMMIT", 5, commit("ben", 1, 2)),
-            ("CALL", 9, ("carla", 1, "get_deal")),
-        ]
-    )[7]
+    (op,) = told_by([call(3), commit(5, 1, 2), call(9, "carla")])[7]
     assert (op.called, op.returned) == (3, 9)
 
 
@@ -867,48 +703,76 @@ def test_a_call_that_never_reached_the_product_or_says_nothing_is_left_out() -> 
         ok=False,
         value={"code": "forbidden"},
     )
-    call = ("CALL", 3, ("agent", 1, "move_stage"))
-    end = ("RETURN", 4, ("agent", 1, "forbidden"))
-    assert told_by([call, end], moved) == {}
+    rows = [call(3, "agent"), back(4, "agent")]
+    assert told_by(rows, moved) == {}
     assert told_by([], moved) == {}
-    taken = replace(moved, value={"code": "conflict", "id": 3})
-    assert told_by([call, end], taken) == {}
-    absent = replace(moved, value={"code": "not_found"})
-    (op,) = told_by([call, end], absent)[7]
+    assert told_by(rows, replace(moved, value={"code": "conflict", "id": 3})) == {}
+    guess = {**moved.arguments, "if_version": 2}  # right by the time of the refusal
+    overtaken = replace(moved, arguments=guess, value={"code": "conflict", "version": 2})
+    assert told_by(rows, overtaken) == {}
+    (op,) = told_by(rows, replace(overtaken, value={"code": "conflict", "version": 3}))[7]
+    assert op.output == Reply(code="conflict", version=3)
+    (op,) = told_by(rows, replace(moved, value={"code": "not_found"}))[7]
     assert op.output == Reply(code="not_found")
-    # A refusal that had an effect all the same is not explained by anybody's commit.
-    assert told_by([call, ("COMMIT", 3, commit("agent", 1, 2)), end], moved) == {}
+    # A refusal that had an effect all the same is not explained by its commit.
+    assert told_by([rows[0], commit(3, 1, 2, owner="agent"), rows[1]], moved) == {}
+    # Of a tool that nobody can read there are only the commits.
+    unread = replace(moved, tool="request_approval")
+    (op,) = told_by([rows[0], commit(3, 1, 2, owner="agent"), rows[1]], unread)[7]
+    assert op.output == Reply(version=2)
+
+
+def test_an_answer_in_place_of_the_outcome_comes_when_time_is_up() -> None:
+    blank = Exchange(
+        owner="agent",
+        n=1,
+        tool="move_stage",
+        arguments={"deal_id": 7, "to_stage": "proposal"},
+        ok=True,
+        value={},
+    )
+    up = ("TIMEOUT", 5, {"owner": "agent", "n": 1})
+    rows = [call(3, "agent"), up, commit(8, 1, 2, owner="agent"), back(9, "agent")]
+    (op,) = told_by(rows, blank)[7]
+    assert (op.called, op.returned, op.output) == (3, 5, Reply())
+    honest = replace(blank, ok=False, value={"code": "unknown_outcome"})
+    (op,) = told_by(rows, honest)[7]
+    assert (op.called, op.returned, op.output) == (3, None, None)
+    assert told_by(rows, replace(honest, tool="get_deal")) == {}
+    assert told_by(rows, replace(honest, value={"code": "unavailable"})) == {}
 
 
 def test_a_creation_that_nobody_can_place_may_have_been_of_any_row() -> None:
-    tools = {"make": lambda given: Request(kind=Kind.CREATE, changes=given)}
-    calls = [Row(0, "CALL", 3, {"owner": "agent", "n": 1, "tool": "make"})]
-    read_it = Row(1, "COMMIT", 9, dict(zip(COMMIT_COLUMNS, commit("ben", 1, 2), strict=True)))
+    def make(given: Mapping[str, Any]) -> Request:
+        return Request(kind=Kind.CREATE, changes=given)
+
+    rows = [call(3, "agent"), commit(9, 1, 2), back(9, "agent")]
     lost = Exchange(
         owner="agent", n=1, tool="make", arguments={}, ok=False, value={"code": "unknown_outcome"}
     )
-    out = histories([*calls, read_it], [lost], DEAL, "deals", TRACKED, tools)
-    assert [(op.called, op.returned, op.input.kind) for op in out[7]] == [
+    assert [
+        (op.called, op.returned, op.input.kind)
+        for op in told_by(rows, lost, tools={"make": make})[7]
+    ] == [
         (9, 9, Kind.UPDATE),
         (3, None, Kind.CREATE),
     ]
     done = replace(lost, ok=True, value={"id": 8, "version": 1, "next_step": "call"})
-    back = Row(2, "RETURN", 9, {"owner": "agent", "n": 1, "status": "ok"})
-    out = histories([*calls, read_it, back], [done], DEAL, "deals", TRACKED, tools)
+    out = told_by(rows, done, tools={"make": make})
     assert out[8][0].output == Reply(version=1, fields={"next_step": "call"})
+    orphan = replace(lost, value={"code": "not_found"})  # what it should have belonged to
+    assert len(told_by(rows, orphan, tools={"make": make})[7]) == 1
     assert len(out[7]) == 1
 
 
 def test_an_answer_without_the_row_tells_no_version() -> None:
-    tools = {"ask": lambda given: Request(kind=Kind.UPDATE, key=given["deal_id"], shows=False)}
-    rows = [
-        Row(0, "CALL", 3, {"owner": "agent", "n": 1, "tool": "ask"}),
-        Row(1, "RETURN", 4, {"owner": "agent", "n": 1, "status": "ok"}),
-    ]
+    def ask(given: Mapping[str, Any]) -> Request:
+        return Request(kind=Kind.UPDATE, key=given["deal_id"], shows=False)
+
     asked = Exchange(
         owner="agent", n=1, tool="ask", arguments={"deal_id": 7}, ok=True, value={"version": 1}
     )
-    (op,) = histories(rows, [asked], DEAL, "deals", TRACKED, tools)[7]
+    (op,) = told_by([call(3, "agent"), back(4, "agent")], asked, tools={"ask": ask})[7]
     assert op.output == Reply()
 
 
@@ -920,4 +784,8 @@ def test_an_instant_cannot_be_tracked() -> None:
 def test_a_state_holds_lists_as_tuples() -> None:
     model = row_model(("tags",), {"version": 1, "tags": ["a", "b"]})
     assert model.init == RowState(1, (("a", "b"),))
-    hash(model.init)
+    asked = Request(kind=Kind.UPDATE, changes={"tags": ["c"]})
+    told = Reply(version=2, fields={"tags": ("c",)})
+    assert (
+        ruled(Observed(called=0, returned=1, input=asked, output=told), model=model) is LINEARIZABLE
+    )
