@@ -14,7 +14,13 @@ from simharness.episode.play import drive, observe, perform
 from simharness.episode.policies import PolicySource, scripted
 from simharness.episode.replay import Replay
 from simharness.episode.replay import replay as replay_record
-from simharness.errors import ContractBreach, HarnessError, SimharnessError, UsageError
+from simharness.errors import (
+    ContractBreach,
+    HarnessError,
+    SimharnessError,
+    UnknownName,
+    UsageError,
+)
 from simharness.kernel.calendar import format_instant
 from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
@@ -124,7 +130,11 @@ class Env:
         at = None if think is None else episode.world.ticks + ticks_of(think)
         breaches = len(episode.breaches)
         try:
-            record = perform(episode, action, at, pins_of(action, latency))
+            pins = pins_of(action, latency)
+            for name in sorted({name for one in pins for name in one or ()}):
+                if name not in episode.product.waits:
+                    raise UnknownName.among("wait", name, episode.product.waits)
+            record = perform(episode, action, at, pins)
         except HarnessError:
             if episode.aborted is not None:
                 self._conclude()
@@ -145,6 +155,8 @@ class Env:
         for given in inputs[:step]:
             twin.episode.send(given)
         twin._fresh = False
+        if twin.episode.ended:
+            twin._conclude()
         return twin
 
     def save(self, path: str | Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
-from simharness.api import Instant, Row
+from simharness.api import Bounds, Instant, Row
+
+AMOUNT_MAX = 10**13
+"""Largest amount of a deal, in minor units: a pipeline of them still adds up within 64 bits."""
 
 Stage = Literal[
     "prospecting", "qualification", "proposal", "negotiation", "closed_won", "closed_lost"
@@ -119,7 +122,7 @@ class DealFields(TypedDict, total=False):
     """What update_deal may change."""
 
     title: str
-    amount: int
+    amount: Annotated[int, Bounds(0, AMOUNT_MAX)]
     currency: str
     close_on: Instant
     owner_id: int

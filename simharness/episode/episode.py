@@ -25,7 +25,7 @@ from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.tool import BadArgument, Renderer, ToolSpec
 from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, Teller
 from simharness.recording.writer import FrameLog, Sink
-from simharness.units import MINUTE, SECOND, format_duration
+from simharness.units import DAY, MINUTE, SECOND, format_duration
 from simharness.values import digest_of
 
 if TYPE_CHECKING:
@@ -262,6 +262,12 @@ class Episode:
         if type(at) is not int or at < self.world.ticks:
             raise UsageError(
                 f"step {step} can't be sent at tick {at!r}", f"the clock stands at {self.world.ticks}"
+            )
+        latest = max(self.ticks_max, self.world.ticks) + DAY
+        if at > latest:
+            raise UsageError(
+                f"step {step} can't be sent at tick {at}, long after the episode's time is up",
+                f"give at most {latest}",
             )
         return at
 

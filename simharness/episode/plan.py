@@ -11,6 +11,9 @@ from simharness.recording.format import FORMAT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+LOAD_MAX = 1_000_000
+"""Largest load, in thousandths."""
+
 KERNEL_SEMANTICS = 1
 """Raised whenever a change of the kernel alters what a seed means."""
 
@@ -93,10 +96,12 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
     for name, kind in kinds.items():
         if type(header.get(name)) is not kind:
             raise DamagedRecording(f"header field {name!r} is {header.get(name)!r:.60}, expected {kind.__name__}")
+    fields = cast("dict[str, Any]", header)
+    if not 0 <= fields["load"] <= LOAD_MAX:
+        raise DamagedRecording(f"header field 'load' is {fields['load']}, expected 0 to {LOAD_MAX}")
     policy = dict(cast("dict[str, Any]", schedule))
     if decisions or policy.get("policy") == "named":
         policy["decisions"] = decisions
-    fields = cast("dict[str, Any]", header)
     return Plan(
         scenario=fields["scenario"],
         seed=fields["seed"],

@@ -4,8 +4,9 @@ SimPy itself is not forked. In SimPy 4.1 everything reaches the heap through `En
 so overriding that one method is enough to order events; the drive loop is our own because SimPy's
 `run` leaves its stop event queued after a failure and says nothing when nobody can move.
 """
-# SimPy's events keep their state in underscored attributes, and a drive loop without method calls
-# must read them. pyright: reportPrivateUsage=false
+# SimPy's events keep their state in underscored attributes, which a drive loop without method calls
+# must read, and the type of their callbacks leaves open what a callback takes.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -50,6 +51,11 @@ class Process(simpy.Process):
     def name(self) -> str:
         """The name given to `World.spawn`."""
         return self._label
+
+    @property
+    def waits_for(self) -> Event | None:
+        """The event that wakes it; None once it has ended, which SimPy's `target` doesn't say."""
+        return self._target
 
     def _resume(self, event: Event) -> None:
         """Go on after `event`: SimPy's own steps, but for a failure, which is thrown as it is.
@@ -138,8 +144,7 @@ class World(simpy.Environment):
         self.alive: dict[str, Process] = {}
         """Processes that haven't ended, by name, in the order of their start."""
         self.alarms = 0
-        """Times that a part did what a sound one doesn't; a verdict looks closer when there are
-        any."""
+        """Times that a part did what a sound one doesn't: a verdict looks closer after any."""
         self.reactions = 0
         """Effects of actions that are still under way (a settling episode waits for them)."""
         self.numbers = Numbers(self)
@@ -148,7 +153,8 @@ class World(simpy.Environment):
         self._done = Event(self)
         self._done._ok = True
         self._done._value = None
-        self._done.callbacks = None  # type: ignore[assignment]  # already processed: yielding it costs no event
+        # Already processed: yielding it costs no event.
+        self._done.callbacks = None  # type: ignore[assignment]
         self.scheduler: Scheduler = scheduler or Fifo()
         self.ranked = not isinstance(self.scheduler, Fifo)
         self._caller = ""
@@ -199,9 +205,8 @@ class World(simpy.Environment):
         if isinstance(event, Initialize):
             self._start_ranks[owner] = rank
         elif isinstance(event, Interruption) and not has_started(event.process):
-            rank = max(
-                rank, self._start_ranks[event.process.name]
-            )  # no interrupt comes before the start
+            # No interrupt comes before the start.
+            rank = max(rank, self._start_ranks[event.process.name])
         if rank:
             self.emit((journal.RANK, self._now, self.intern(owner), sequence, rank))
         # One key: SimPy's heap entries have four places, and rank << 64 | serial keeps them so.
@@ -220,10 +225,7 @@ class World(simpy.Environment):
         return active.name if active is not None else self._caller
 
     def pause(self, ticks: int) -> Event:
-        """Give an event `ticks` from now.
-
-        0 is over already, and a process that yields it goes straight on.
-        """
+        """Give an event `ticks` from now; 0 is over already: who yields it goes straight on."""
         if ticks == 0 and type(ticks) is int:
             return self._done
         event = Event.__new__(Event)
@@ -239,10 +241,7 @@ class World(simpy.Environment):
         return self.pause(ticks)
 
     def point(self, label: str) -> Event:
-        """Mark a place where a real system could be preempted.
-
-        Others of this instant may run before it goes on.
-        """
+        """Mark a place where a real system could be preempted: others of this instant may run."""
         event = Wait(self, label)
         event._ok = True
         event._value = None
@@ -307,9 +306,7 @@ class World(simpy.Environment):
         self._now = ticks
 
     def drive(self, until: Event, deadline: int) -> bool:
-        """Run until `until` has been processed.
-
-        False when instant `deadline` would be passed before that.
+        """Run until `until` has been processed; False when instant `deadline` comes before that.
 
         Raises Deadlock when nothing is left to happen.
         """
@@ -369,7 +366,8 @@ class World(simpy.Environment):
 
     def next_ticks(self) -> int | None:
         """Give the tick of the next event, or None when there is none."""
-        return self._queue[0][0] if self._queue else None  # type: ignore[return-value]  # ints by `schedule`
+        # Ints, which `schedule` makes sure of.
+        return self._queue[0][0] if self._queue else None  # type: ignore[return-value]
 
     # --- names ------------------------------------------------------------------------------------
 
@@ -393,13 +391,13 @@ def bad_delay(delay: object) -> UsageError:
 
 def has_started(process: simpy.Process) -> bool:
     """Tell whether the generator of a process has been entered."""
-    target: Any = process.target
-    return not isinstance(target, Initialize) or target.callbacks is None
+    target = process.target
+    return not isinstance(target, Initialize) or target.processed
 
 
 def describe(process: Process) -> str:
     """Say what a process waits for."""
-    target: Event | None = process.target
+    target = process.waits_for
     if isinstance(target, Wait):
         return target.what
     if isinstance(target, Process):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 INSTANT = "instant"
+INT_MAX = 2**63
+"""Ints of rows stay below this in size: recordings hold 64 bits."""
 Instant = Annotated[int, INSTANT]
 """An int of microseconds since 1970-01-01T00:00:00Z; shown as ISO 8601 UTC text."""
 
@@ -72,6 +74,8 @@ class Column:
         if value is None:
             return self.nullable
         if type(value) is not self.kind:
+            return False
+        if self.kind is int and not -INT_MAX <= value < INT_MAX:
             return False
         return not self.choices or value in self.choices
 

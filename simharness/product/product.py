@@ -61,6 +61,8 @@ class Product:
     faults: ClassVar[tuple[Fault, ...]] = ()
     own_knobs: ClassVar[tuple[Knob, ...]] = ()
     scenarios: ClassVar[tuple[Scenario[Any], ...]] = ()
+    waits: ClassVar[tuple[str, ...]] = ("api", "db", "put")
+    """Names of the elastic waits, which callers may pin."""
     showcases: ClassVar[tuple[Showcase, ...]] = ()
     """Episodes that `simharness demo` shows."""
     reward_modes: ClassVar[Mapping[str, Callable[[Any, Ending], int]]] = {}

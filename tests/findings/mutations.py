@@ -127,7 +127,7 @@ MUTATIONS = (
     Mutation("schema changed", codes("H410"), schema_changed),
     Mutation("valid call refused", codes("H411"), valid_refused, "watcher"),
     Mutation("invalid call taken", codes("H412"), invalid_taken, "sloppy"),
-    Mutation("rules not kept", codes("H220"), rules_not_kept, "random", seeds=40),
+    Mutation("rules not kept", codes("H220"), rules_not_kept, "hasty"),
     Mutation("grader reads a cache", codes("H514"), deaf_and_by_cache, "watcher"),
     Mutation("goal met at the start", codes("H512"), goals(always_met), "null"),
     Mutation("grader blind to forbidden writes", codes("H516"), blind_to_footprint, "careless"),

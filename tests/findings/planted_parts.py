@@ -212,7 +212,8 @@ def done_but_refused(patch: pytest.MonkeyPatch) -> None:
     due = every(4)
 
     def refusing(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
-        answer: Any = yield from call(self, op, tool, arguments)
+        steps: Steps = call(self, op, tool, arguments)
+        answer = yield from steps
         if tool.writes and due():
             raise Refused("unavailable", "try again later")
         return answer

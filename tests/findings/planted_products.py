@@ -92,7 +92,8 @@ def answered_twice(patch: pytest.MonkeyPatch) -> None:
     call = original(Product, "call")
 
     def twice(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
-        answer: Any = yield from call(self, op, tool, arguments)
+        steps: Steps = call(self, op, tool, arguments)
+        answer = yield from steps
         number = self.world.numbers["ok"]
         self.world.emit((journal.RETURN, self.world.ticks, op.owner_number, op.n, number))
         return answer
@@ -108,7 +109,8 @@ def schema_changed(patch: pytest.MonkeyPatch) -> None:
         if due():
             tools = {k: v for k, v in self.tools.items() if k != "pipeline_summary"}
             patch.setattr(self, "tools", tools, raising=False)
-        answer: Any = yield from call(self, op, tool, arguments)
+        steps: Steps = call(self, op, tool, arguments)
+        answer = yield from steps
         return answer
 
     patch.setattr(Product, "call", changing)

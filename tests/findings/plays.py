@@ -56,6 +56,12 @@ def sloppy(task: Task) -> Play:
     yield Call("finish", {"message": "gave up", "outcome": "handed_over"})
 
 
+def hasty(task: Task) -> Play:
+    """Close the deal as won, whatever the rules say."""
+    yield Call("move_stage", {"deal_id": task.brief["deal_id"], "to_stage": "closed_won"})
+    yield Call("finish", {"message": "It is won."})
+
+
 def waiting(task: Task) -> Play:
     """Wait for others to do the job, and say that it is done."""
     yield Call("wait", {"seconds": 240})
@@ -67,6 +73,7 @@ POLICIES: dict[str, Policy] = {
     "watcher": watcher,
     "careless": careless,
     "sloppy": sloppy,
+    "hasty": hasty,
     "waiting": waiting,
 }
 
