@@ -310,7 +310,10 @@ class Edit(Generic[R]):
             raise Refused("not_found", f"no {store.spec.name} row {self.key}")
         if if_version is not None and store.token == "read" and if_version != current.version:
             raise stale(store.spec.name, self.key, if_version, current.version)
-        if store.lock == "optimistic" and current.version != self.row.version:
+        # `refreshed` holds the version that this call read a moment ago against the committed one,
+        # whatever the caller gave: only what changes during the call is noticed.
+        refreshed = store.token == "refreshed" and if_version is not None
+        if (refreshed or store.lock == "optimistic") and current.version != self.row.version:
             raise stale(store.spec.name, self.key, self.row.version, current.version)
         if store.lock != "none":
             self.row = current
