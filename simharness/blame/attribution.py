@@ -126,7 +126,7 @@ def clean(episode: Episode) -> bool:
     )
 
 
-def priority(finding: Finding) -> tuple[int, int, str]:
-    """Order decisive findings: the earliest, then by cause."""
+def priority(finding: Finding) -> tuple[bool, int, int, str]:
+    """Order decisive findings: those of the episode itself, the earliest, then by cause."""
     tie = ORDER_OF_TIES.index(finding.code) if finding.code in ORDER_OF_TIES else len(ORDER_OF_TIES)
-    return finding.t, tie, finding.code
+    return not finding.events, finding.t, tie, finding.code

@@ -9,6 +9,7 @@ from simharness.blame.ablation import closed_loop, open_loop, takeover
 from simharness.blame.case import case_of, writes_of
 from simharness.blame.verdict import Arm, Proof
 from simharness.episode.episode import Placebo
+from simharness.findings.detect import harness_findings
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.units import SECOND
 
@@ -47,6 +48,16 @@ def prove(case: Case, found: list[Finding]) -> Proved:
     player = asked_again(case, case.policy) if case.policy is not None else verbatim(case)
     arm, repaired = player(suspects)
     arms.append(arm)
+    masked: list[Finding] = []
+    while not arm.flips and repaired is not None:
+        # One defect can hide another: what the re-run meets counts as a suspect too.
+        more = suspected_in(repaired, suspects)
+        if not more:
+            break
+        masked += more
+        suspects |= {f.mechanism for f in more}
+        arm, repaired = player(suspects)
+        arms.append(arm)
     if not arm.flips:
         return Proved(tuple(found), tuple(arms), Proof.NONE)
     minimal = smallest(suspects, lambda names: player(names)[0].flips)
@@ -54,8 +65,20 @@ def prove(case: Case, found: list[Finding]) -> Proved:
         arm, repaired = player(minimal)
         arms.append(arm)
     sure = held_against_placebos(case, minimal, repaired)
-    marked = [decided(f, arm, minimal, sure) for f in found]
+    marked = [decided(f, arm, minimal, sure) for f in [*found, *masked]]
     return Proved(tuple(marked), tuple(arms), arm.proof)
+
+
+def suspected_in(episode: Episode, known: frozenset[str]) -> list[Finding]:
+    """Find what a re-run met of mechanisms that weren't suspected yet, the first finding of each."""
+    out: dict[str, Finding] = {}
+    repaired = ", ".join(sorted(known))
+    for finding in harness_findings(case_of(episode).story):
+        name = finding.mechanism
+        if name and name != "reward" and name not in known and name not in out:
+            text = f"once {repaired} told the truth: {finding.explanation}"
+            out[name] = replace(finding, explanation=text, events=())
+    return list(out.values())
 
 
 def asked_again(case: Case, policy: Policy) -> Callable[[frozenset[str]], tuple[Arm, Episode | None]]:

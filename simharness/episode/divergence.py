@@ -1,4 +1,7 @@
-"""The report of a replay that went another way: where, what was recorded, what was produced, and what to look at."""
+"""The report of a replay that went another way.
+
+It says where, what was recorded and what was produced, and what to look at.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,8 @@ def diverged(
     if recorded is None:
         name, lines = "TRUNCATED", [f"the recording ends before frame {index} ({kind.name})"]
     elif recorded.kind is not kind:
-        name, lines = "CODE", [f"recorded a {recorded.kind.name} frame, produced a {kind.name} frame"]
+        then, now = recorded.kind.name, kind.name
+        name, lines = "CODE", [f"recorded a {then} frame, produced a {now} frame"]
     else:
         name, lines = compare(kind, recorded.fields, fields, common)
     report = [f"replay diverged at frame {index}, step {step}: {CLASSES[name]} {name}", *lines]
@@ -80,7 +84,9 @@ def diverged(
         report += [f"  {row}" for row in common.last]
     report.append("likely causes: " + "; ".join(causes(name, changed)))
     path = record.path or "FILE"
-    return Divergence("\n".join(report), f"simharness show {path} --step {step}", CLASSES[name], name, index, step)
+    return Divergence(
+        "\n".join(report), f"simharness show {path} --step {step}", CLASSES[name], name, index, step
+    )
 
 
 def step_at(record: EpisodeRecord, index: int) -> int:
@@ -104,7 +110,9 @@ def compare(
     if kind is FrameType.CHECKPOINT:
         tables = map_lines("table", recorded[2], produced[2])
         draws = map_lines("draws of", recorded[3], produced[3])
-        return ("STATE", tables) if tables else ("RNG", draws or [f"{recorded!r:.200} != {produced!r:.200}"])
+        if tables:
+            return "STATE", tables
+        return "RNG", draws or [f"{recorded!r:.200} != {produced!r:.200}"]
     try:
         theirs = common.peek(rows_in(kind, recorded))
         ours = common.peek(rows_in(kind, produced))
@@ -123,7 +131,9 @@ def compare(
     ]
 
 
-def row_difference(at: int, then: Row, now: Row, theirs: list[Row], ours: list[Row]) -> tuple[str, list[str]]:
+def row_difference(
+    at: int, then: Row, now: Row, theirs: list[Row], ours: list[Row]
+) -> tuple[str, list[str]]:
     """Name the class of the first unequal row, and show it field by field."""
     lines = [f"recorded {then}", f"produced {now}"]
     if then.kind == now.kind:
@@ -144,13 +154,15 @@ def row_difference(at: int, then: Row, now: Row, theirs: list[Row], ours: list[R
 
 
 def comes_later(row: Row, rows: list[Row], at: int) -> bool:
-    """Tell whether a row follows within its instant; the numbers of names depend on the order themselves."""
+    """Tell whether a row follows within its instant; STR numbers depend on the order themselves."""
     for other in rows[at + 1 :]:
         if other.t != row.t:
             return False
-        if other.kind == row.kind and (
-            other.values == row.values or (row.kind == "STR" and other.values["text"] == row.values["text"])
-        ):
+        if other.kind != row.kind:
+            continue
+        if other.values == row.values:
+            return True
+        if row.kind == "STR" and other.values["text"] == row.values["text"]:
             return True
     return False
 
@@ -173,8 +185,8 @@ def causes(name: str, changed: list[str]) -> list[str]:
         out.append("the product's sources have changed since: " + ", ".join(changed))
     if name in ("SCHEDULE", "RNG", "CODE", "STATE"):
         out.append(
-            "model code that depends on set order, id(), the clock, a module-level counter or the machine "
-            "(the same replay under another PYTHONHASHSEED shows it)"
+            "model code that depends on set order, id(), the clock, a module-level counter "
+            "or the machine (the same replay under another PYTHONHASHSEED shows it)"
         )
     if name == "FORMAT":
         out.append("the recording was made by another version")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simharness.episode.plan import Plan
 from simharness.episode.transcript import RawCall, parse_arguments
 from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
 from simharness.kernel import journal
@@ -16,7 +14,6 @@ from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.schedule import parse_scheduler
 from simharness.kernel.world import Process, World
 from simharness.parts.refusal import Refused
-from simharness.parts.table import Template
 from simharness.product.fault import arm
 from simharness.product.goal import Criterion, Ending, score
 from simharness.product.product import Product, find_fault, resolve_settings
@@ -29,8 +26,13 @@ from simharness.units import DAY, MINUTE, SECOND, format_duration
 from simharness.values import digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
+    from simpy.events import Event
+
+    from simharness.episode.plan import Plan
+    from simharness.parts.table import Template
     from simharness.product.view import Breach
 
 CALLS_PER_TURN = 64
@@ -39,6 +41,16 @@ THINK = (1 * SECOND, 9 * SECOND)
 OVERDUE = 10 * MINUTE
 """Simulated time after which a call that is still under way means that the harness is stuck."""
 CHECKPOINT_STEPS = 16
+
+LATE = {
+    "unknown_outcome": (
+        "unknown_outcome",
+        "no answer in time; the call may or may not take effect",
+    ),
+    "error": ("unavailable", "no answer in time"),
+    "budget": ("unavailable", "the time of this episode is up"),
+}
+"""Code and message that answer a late call: by `api.on_timeout`, or at the end of the budget."""
 
 CALLS = "calls"
 TEXT = "text"
@@ -102,8 +114,9 @@ class StepRecord(NamedTuple):
 class Episode:
     """One run of a scenario.
 
-    `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T` and `reward` by sound knobs,
-    `fault:ID` and `background` by leaving them out. `placebo` delays writes and repairs nothing.
+    `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T` and `reward`
+    by sound knobs, `fault:ID` and `background` by leaving them out. `placebo` delays writes and
+    repairs nothing.
     """
 
     def __init__(
@@ -132,7 +145,7 @@ class Episode:
         """Calls so far that no schema allows."""
         self.aborted: HarnessError | None = None
         self.interrupted = False
-        """Whether Ctrl-C or the like came in the middle of a step, which then has no STEP in the recording."""
+        """Whether Ctrl-C or the like came amid a step, which then has no STEP in the recording."""
         profile = plan.profile or scenario.profile
         settings = resolve_settings(product_class, profile, plan.config)
         load = 0 if "background" in repair else plan.load
@@ -141,8 +154,10 @@ class Episode:
         world = World(plan.seed, scheduler=parse_scheduler(plan.schedule), epoch=scenario.epoch)
         world.repair = repair
         self.world = world
-        self.product: Product = product_class(world, templates(product_class, scenario), settings, load)
-        # Think times and instance are drawn apart from the world: a replay takes both from the recording.
+        start_tables = templates(product_class, scenario)
+        self.product: Product = product_class(world, start_tables, settings, load)
+        # Think times and instance are drawn apart from the world: a replay takes both from the
+        # recording.
         self._own_draws = world.draws.twin()
         drawing = Drawing(Stream(self._own_draws, "instance", 0), plan.pins)
         scenario.draw(drawing)
@@ -176,7 +191,7 @@ class Episode:
         world.settle()
         self.recorder.checkpoint(self.product.digests())
 
-    # --- what the agent is told at the start ------------------------------------------------------------------------
+    # --- what the agent is told at the start ------------------------------------------------------
 
     @property
     def id(self) -> str:
@@ -205,10 +220,10 @@ class Episode:
 
     @property
     def reward(self) -> int | None:
-        """The last reward in millionths; None while nothing was paid or where the harness can't tell."""
+        """The last reward in millionths; None before any, or where the harness can't tell."""
         return self.steps[-1].reward if self.ended and self.steps and not self.interrupted else None
 
-    # --- driving ----------------------------------------------------------------------------------------------------
+    # --- driving ----------------------------------------------------------------------------------
 
     def think_ticks(self, step: int) -> int:
         """Give the default think time before a step: the same for all policies on this seed."""
@@ -223,18 +238,19 @@ class Episode:
     ) -> StepRecord:
         """Send one turn of calls, concurrently, at tick `at` (default: now plus the think time).
 
-        Raises UsageError when the episode has ended or the turn is empty or too long, HarnessError when the harness
-        fails; the recording then ends with an aborted step.
+        Raises UsageError when the episode has ended or the turn is empty or too long, HarnessError
+        when the harness fails; the recording then ends with an aborted step.
         """
         if not calls or len(calls) > CALLS_PER_TURN:
-            raise UsageError(f"a turn of {len(calls)} calls", f"give 1 to {CALLS_PER_TURN}, or stop()")
+            raise UsageError(
+                f"a turn of {len(calls)} calls", f"give 1 to {CALLS_PER_TURN}, or stop()"
+            )
         if len(pins) not in (0, len(calls)):
-            raise UsageError(f"{len(pins)} maps of waits for {len(calls)} calls", "give one a call, or none")
+            raise UsageError(
+                f"{len(pins)} maps of waits for {len(calls)} calls", "give one a call, or none"
+            )
         step = self.count + 1
-        named = tuple(
-            call if call.id else RawCall(id=default_id(step, i), tool=call.tool, arguments=call.arguments)
-            for i, call in enumerate(calls)
-        )
+        named = tuple(with_id(call, step, i) for i, call in enumerate(calls))
         return self._step(Input(step, self._instant(step, at), CALLS, named, pins=tuple(pins)))
 
     def say(self, text: str, at: int | None = None) -> StepRecord:
@@ -261,7 +277,8 @@ class Episode:
             return self.world.ticks + self.think_ticks(step)
         if type(at) is not int or at < self.world.ticks:
             raise UsageError(
-                f"step {step} can't be sent at tick {at!r}", f"the clock stands at {self.world.ticks}"
+                f"step {step} can't be sent at tick {at!r}",
+                f"the clock stands at {self.world.ticks}",
             )
         latest = max(self.ticks_max, self.world.ticks) + DAY
         if at > latest:
@@ -278,7 +295,8 @@ class Episode:
             self.world.advance_to(given.at)
             results: list[Result] = self._calls(given) if given.kind == CALLS else []
             self.world.settle()
-            if any(not self.product.tools[r.tool].local for r in results if r.tool in self.product.tools):
+            tools = self.product.tools
+            if any(not tools[r.tool].local for r in results if r.tool in tools):
                 self._waited += self.world.ticks - given.at
             self._check_overdue()
             ending = self.product.ending
@@ -288,7 +306,8 @@ class Episode:
             )
             reward: int | None = 0
             if terminated or truncated:
-                reward = self._grade(ending, "finish" if ending else given.kind if terminated else "budget")
+                reason = "finish" if ending else given.kind if terminated else "budget"
+                reward = self._grade(ending, reason)
             encode = self._teller.encode
             told = [(r.ok, encode(r.value)) for r in results]
         except SimharnessError as error:
@@ -319,13 +338,17 @@ class Episode:
 
     def _abort(self, given: Input, first: int, error: Exception) -> HarnessError:
         """Close the recording on a failure of the harness: the step is kept, the reward is None."""
-        where = f"seed {self.plan.seed}, step {given.step}, simulated time {format_duration(self.world.ticks)}"
+        at = format_duration(self.world.ticks)
+        where = f"seed {self.plan.seed}, step {given.step}, simulated time {at}"
         failure = type(error) if isinstance(error, HarnessError) else HarnessError
-        text = error.message if isinstance(error, SimharnessError) else f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, SimharnessError):
+            text = error.message
         self.aborted = failure(f"{text} ({where})", getattr(error, "hint", "") or self.command)
         self.ended = True
         self.recorder.step(given.step, self.world.ticks, [], None, ABORTED)
-        self._keep(StepRecord(given, self.world.ticks, (), None, False, False, (first, len(self.world.rows))))
+        rows = (first, len(self.world.rows))
+        self._keep(StepRecord(given, self.world.ticks, (), None, False, False, rows))
         return self.aborted
 
     def _keep(self, record: StepRecord) -> None:
@@ -346,13 +369,13 @@ class Episode:
         if self.plan.schedule.get("policy") == "random":
             parts.append(f"--schedule random:{self.plan.schedule.get('seed')}")
         settings = {**self.plan.config, **{f"instance.{k}": v for k, v in self.plan.pins.items()}}
-        parts += [f"--set {quote(f'{key}={setting_text(value)}')}" for key, value in settings.items()]
+        parts += [f"--set {quote(f'{k}={setting_text(v)}')}" for k, v in settings.items()]
         return " ".join(parts)
 
-    # --- calls ------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     def _calls(self, given: Input) -> list[Result]:
-        """Start all calls of the turn, then wait for each; answers come in the order of the calls."""
+        """Start all calls of the turn, then wait for each; answers come in their order."""
         world = self.world
         results: dict[int, Result] = {}
         started: list[tuple[int, int, RawCall, Operation, ToolSpec, Process]] = []
@@ -365,14 +388,19 @@ class Episode:
                 results[i] = checked
                 continue
             spec, arguments = checked
-            name = f"{self.agent.name}/{given.step}" if i == 0 else f"{self.agent.name}/{given.step}.{i}"
-            limit = op.begin + timeout if timeout and not spec.local else max(self.ticks_max, op.begin) + 1
-            started.append((limit, i, call, op, spec, world.spawn(name, self._serve(op, spec, arguments))))
-        # Earliest deadline first: behind a long wait, the clock would have passed the others' unseen.
+            name = f"{self.agent.name}/{given.step}" + (f".{i}" if i else "")
+            if timeout and not spec.local:
+                limit = op.begin + timeout
+            else:
+                limit = max(self.ticks_max, op.begin) + 1
+            process = world.spawn(name, self._serve(op, spec, arguments))
+            started.append((limit, i, call, op, spec, process))
+        # Earliest deadline first: behind a long wait, the clock would have passed the others'
+        # unseen.
         started.sort(key=lambda entry: entry[0])
         for limit, i, call, op, spec, process in started:
             if world.drive(process, limit):
-                ok, value = process.value
+                ok, value = process.result
                 results[i] = Result(call.id, call.tool, ok, value)
             else:
                 results[i] = self._late(op, call, spec, process)
@@ -388,14 +416,16 @@ class Episode:
         return True, self._renderer.render(answer)
 
     def _checked(self, op: Operation, call: RawCall) -> tuple[ToolSpec, dict[str, Any]] | Result:
-        """Check a call as a model sent it; a bad one is answered with an error and changes nothing."""
+        """Check a call as a model sent it; a bad one changes nothing and is answered at once."""
         spec = self.product.tools.get(call.tool)
         if spec is None:
             known = ", ".join(self.product.tools)
-            return self._bad(op, call, "unknown_tool", f"no tool is called {ascii(call.tool)[:80]}; tools: {known}")
+            message = f"no tool is called {ascii(call.tool)[:80]}; tools: {known}"
+            return self._bad(op, call, "unknown_tool", message)
         arguments, problem = parse_arguments(call.arguments)
         if arguments is None:
-            return self._bad(op, call, "invalid_arguments", f"the arguments are no JSON object: {problem}")
+            message = f"the arguments are no JSON object: {problem}"
+            return self._bad(op, call, "invalid_arguments", message)
         try:
             return spec, spec.check(arguments)
         except BadArgument as error:
@@ -406,13 +436,15 @@ class Episode:
         self.bad_calls += 1
         tool = world.intern(ascii(call.tool)[1:-1][:80])
         world.emit((journal.BADCALL, world.ticks, op.owner_number, op.n, tool, world.intern(code)))
-        return Result(call.id, call.tool, False, {"code": code, "message": message, "retryable": False})
+        error = {"code": code, "message": message, "retryable": False}
+        return Result(call.id, call.tool, False, error)
 
     def _late(self, op: Operation, call: RawCall, spec: ToolSpec, process: Process) -> Result:
         """Answer a call that is still under way when its time is up; what it does goes on."""
         world = self.world
-        target: Event | None = process.target
-        if not (spec.local and target is not None and target.triggered):  # what only lets time pass hinders no grading
+        target = process.waits_for
+        # What only lets time pass hinders no grading.
+        if not (spec.local and target is not None and target.triggered):
             self._pending.append((process, op.begin))
         world.alarms += 1
         mode: str = "budget" if spec.local else self._settings.values["api.on_timeout"]
@@ -420,23 +452,20 @@ class Episode:
         world.emit((journal.TIMEOUT, world.ticks, op.owner_number, op.n, tool, world.intern(mode)))
         if mode == "default":
             return Result(call.id, call.tool, True, {})
-        code, message = {
-            "unknown_outcome": ("unknown_outcome", "no answer in time; the call may or may not take effect"),
-            "error": ("unavailable", "no answer in time"),
-            "budget": ("unavailable", "the time of this episode is up"),
-        }[mode]
+        code, message = LATE[mode]
         retryable = code == "unavailable" and not spec.local
-        return Result(call.id, call.tool, False, {"code": code, "message": message, "retryable": retryable})
+        error = {"code": code, "message": message, "retryable": retryable}
+        return Result(call.id, call.tool, False, error)
 
     def _check_overdue(self) -> None:
-        """Raise Deadlock for a call that has outlived every bound, although users may go on for ever."""
+        """Raise Deadlock for a call that has outlived every bound: users may go on for ever."""
         alive = [(process, begin) for process, begin in self._pending if process.is_alive]
         self._pending = alive
         for process, begin in alive:
             if self.world.ticks - begin > OVERDUE:
                 raise stuck(self.world, process, begin)
 
-    # --- the end ----------------------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     def _grade(self, ending: Ending | None, reason: str) -> int:
         """Let effects under way end, then judge the truth and pay."""
@@ -448,7 +477,9 @@ class Episode:
         while world.reactions and world.next_ticks() is not None and world.ticks < settle_until:
             world.advance_to(min(world.next_ticks() or settle_until, settle_until))
         outcome = ending.outcome if ending is not None else ""
-        world.emit((journal.END, world.ticks, world.intern(reason), world.intern(outcome), self._waited))
+        world.emit(
+            (journal.END, world.ticks, world.intern(reason), world.intern(outcome), self._waited)
+        )
         self._check_schemas()
         for text in self.product.invariants():
             world.emit((journal.INVARIANT, world.ticks, world.intern(text)))
@@ -456,7 +487,8 @@ class Episode:
         final = ending if ending is not None else Ending()
         self.criteria = self.scenario.goal(self.product, self.instance, final)
         self._write_grade(self.criteria, "")
-        # A grader that rests on caches is told by judging again without them; the world is over, nobody misses them.
+        # A grader that rests on caches is told by judging again without them; the world is over,
+        # nobody misses them.
         for cache in self.product.caches().values():
             cache.entries.clear()
         again = self.scenario.goal(self.product, self.instance, final)
@@ -472,7 +504,13 @@ class Episode:
         world = self.world
         numbers = world.numbers
         for c in criteria:
-            row = (numbers[role or c.role], numbers[c.name], int(c.holds), numbers[c.evidence], list(c.keys))
+            row = (
+                numbers[role or c.role],
+                numbers[c.name],
+                int(c.holds),
+                numbers[c.evidence],
+                list(c.keys),
+            )
             world.emit((journal.GRADE, world.ticks, *row))
 
     def _check_schemas(self) -> None:
@@ -506,8 +544,8 @@ def stuck(world: World, process: Process, begin: int) -> Deadlock:
     lines = dict(line.split(" waits for ", 1) for line in world.waiting())
     waits_for = lines.get(process.name, "nothing")
     return Deadlock(
-        f"call {process.name!r}, sent at {format_duration(begin)}, has not ended by {format_duration(world.ticks)}: "
-        f"it waits for {waits_for}",
+        f"call {process.name!r}, sent at {format_duration(begin)}, has not ended by "
+        f"{format_duration(world.ticks)}: it waits for {waits_for}",
         "look for an event that nobody triggers or a lock that is never released",
     )
 
@@ -515,6 +553,13 @@ def stuck(world: World, process: Process, begin: int) -> Deadlock:
 def default_id(step: int, index: int) -> str:
     """Name a call that came without an id."""
     return f"call_{step}_{index}"
+
+
+def with_id(call: RawCall, step: int, index: int) -> RawCall:
+    """Give a call with an id: its own, or the default."""
+    if call.id:
+        return call
+    return RawCall(id=default_id(step, index), tool=call.tool, arguments=call.arguments)
 
 
 def load_text(load: int) -> str:
@@ -564,7 +609,7 @@ _TEMPLATES: dict[tuple[type[Product], str], dict[str, Template[Any]]] = {}
 
 
 def templates(product: type[Product], scenario: Scenario[Any]) -> dict[str, Template[Any]]:
-    """Give the start tables of a scenario, built once a process and shared between worlds, which never write to them."""
+    """Give a scenario's start tables, built once a process; worlds share and never change them."""
     key = (product, scenario.id)
     held = _TEMPLATES.get(key)
     if held is None:
@@ -572,4 +617,3 @@ def templates(product: type[Product], scenario: Scenario[Any]) -> dict[str, Temp
         held = {name: spec.template(rows.get(name, ())) for name, spec in product.specs().items()}
         _TEMPLATES[key] = held
     return held
-

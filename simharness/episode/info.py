@@ -18,31 +18,51 @@ if TYPE_CHECKING:
     from simharness.product.product import Product
 
 
-@lru_cache(maxsize=64)
+# Plain dicts, because mypy doesn't take a class for the hashable that `lru_cache` wants.
+_SOURCES: dict[type[Product], dict[str, str]] = {}
+_PAYLOADS: dict[tuple[type[Product], str], bytes] = {}
+
+
+def info_payload(product: type[Product], policy: str) -> bytes:
+    """Give the INFO frame of episodes of a product that a policy plays."""
+    key = (product, policy)
+    payload = _PAYLOADS.get(key)
+    if payload is None:
+        info = {**versions(), "policy": policy, "sources": sources(product)}
+        payload = _PAYLOADS[key] = pack([FrameType.INFO, info])
+    return payload
+
+
 def sources(product: type[Product]) -> dict[str, str]:
-    """Fingerprint the Python files beside a product's class: file name to blake2b-64."""
+    """Fingerprint the Python files beside a product's class, once a process: name to blake2b-64."""
+    found = _SOURCES.get(product)
+    if found is None:
+        files = {path.name: path.read_bytes() for path in source_files(product)}
+        found = {name: blake2b(data, digest_size=8).hexdigest() for name, data in files.items()}
+        _SOURCES[product] = found
+    return found
+
+
+def source_files(product: type[Product]) -> list[Path]:
+    """List the Python files of a product's package, or the one file that it is."""
     file = getattr(sys.modules.get(product.__module__), "__file__", None)
     if file is None:
-        return {}
+        return []
     path = Path(file)
-    files = sorted(path.parent.glob("*.py")) if (path.parent / "__init__.py").exists() else [path]
-    return {f.name: blake2b(f.read_bytes(), digest_size=8).hexdigest() for f in files}
+    return sorted(path.parent.glob("*.py")) if (path.parent / "__init__.py").exists() else [path]
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Give the versions of what a recording was made with."""
-    out = {"python": platform.python_version(), "simharness": __version__, "platform": platform.platform()}
+    out = {
+        "python": platform.python_version(),
+        "simharness": __version__,
+        "platform": platform.platform(),
+    }
     for package in ("simpy", "numpy", "msgpack"):
         try:
             out[package] = version(package)
         except PackageNotFoundError:
             out[package] = "unknown"
     return out
-
-
-@lru_cache(maxsize=256)
-def info_payload(product: type[Product], policy: str) -> bytes:
-    """Give the INFO frame of episodes of a product that a policy plays."""
-    info = {**versions(), "policy": policy, "sources": dict(sources(product))}
-    return pack([FrameType.INFO, info])

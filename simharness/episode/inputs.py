@@ -42,9 +42,9 @@ def read_call(item: object, step: int, index: int) -> tuple[RawCall, dict[str, i
     match item:
         case [bytes(call_id), bytes(tool), bytes(arguments)]:
             pinned = None
-        case [bytes(call_id), bytes(tool), bytes(arguments), list(flat)]:
-            values = cast("list[object]", flat)
-            pinned = {}
+        case [bytes(call_id), bytes(tool), bytes(arguments), list()]:
+            values = cast("list[list[object]]", item)[3]
+            pinned = dict[str, int]()
             for name, ticks in zip(values[::2], values[1::2], strict=False):
                 if not isinstance(name, str) or not isinstance(ticks, int):
                     raise DamagedRecording(f"INPUT of step {step} pins {name!r} to {ticks!r}")

@@ -16,7 +16,9 @@ def chat_messages(record: EpisodeRecord) -> list[dict[str, Any]]:
     """Give the assistant's turns and the tools' answers; the assistant's arguments are verbatim."""
     rows = read_rows(record)
     told = {step.step: step for step in rows.steps}
-    messages: list[dict[str, Any]] = [{"role": "user", "content": f"episode {record.header.get('scenario')}"}]
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": f"episode {record.header.get('scenario')}"}
+    ]
     for given in read_inputs(record):
         if given.kind == "text":
             messages.append({"role": "assistant", "content": given.text})

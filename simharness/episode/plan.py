@@ -1,4 +1,4 @@
-"""A plan: everything that decides an episode but the agent's actions. It is the header of a recording."""
+"""A plan: everything that decides an episode but the agent's actions; a recording's header."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ class Plan:
     ticks_max: int = 0
     """Budget of simulated time; 0 for the scenario's own."""
 
-    def header(self, product: str, semantics: int, instance: Mapping[str, object]) -> dict[str, object]:
-        """Give the header of this plan's recording; the instance as drawn takes the place of the pins."""
+    def header(
+        self, product: str, semantics: int, instance: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Give the header of this plan's recording, with the instance as drawn for the pins."""
         schedule = {k: v for k, v in self.schedule.items() if k != "decisions"}
         return {
             "format": FORMAT,
@@ -95,7 +97,9 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
     }
     for name, kind in kinds.items():
         if type(header.get(name)) is not kind:
-            raise DamagedRecording(f"header field {name!r} is {header.get(name)!r:.60}, expected {kind.__name__}")
+            raise DamagedRecording(
+                f"header field {name!r} is {header.get(name)!r:.60}, expected {kind.__name__}"
+            )
     fields = cast("dict[str, Any]", header)
     if not 0 <= fields["load"] <= LOAD_MAX:
         raise DamagedRecording(f"header field 'load' is {fields['load']}, expected 0 to {LOAD_MAX}")

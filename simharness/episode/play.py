@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simharness.episode.transcript import RawCall
@@ -13,13 +12,13 @@ from simharness.kernel.draws import Draws, Stream
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
     from simharness.episode.episode import Episode, StepRecord
 
 
 def task_of(episode: Episode, policy_seed: int = 0) -> Task:
-    """Give a policy what it may know; `policy_seed` sets its own draws apart from other policies' on this seed."""
+    """Give a policy what it may know; `policy_seed` sets its draws apart from other policies'."""
     draws = Draws(episode.plan.seed)
     owner = f"policy/{policy_seed}"
     return Task(
@@ -36,13 +35,15 @@ def raw_call(call: Call) -> RawCall:
 
 
 def arguments_text(args: Mapping[str, Any] | str) -> str:
-    """Write arguments as the JSON text that recordings and transcripts hold; text is taken as it is."""
+    """Write arguments as the JSON text that recordings hold; text is taken as it is."""
     if isinstance(args, str):
         return args
     try:
         return json.dumps(args, separators=(",", ":"), ensure_ascii=True, allow_nan=True)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"arguments {args!r:.80} are no JSON: {error}", "give a dict of JSON values") from None
+        raise UsageError(
+            f"arguments {args!r:.80} are no JSON: {error}", "give a dict of JSON values"
+        ) from None
 
 
 def perform(
@@ -60,8 +61,11 @@ def perform(
         return episode.call((raw_call(action),), at, pins)
     calls: list[RawCall] = []
     for item in action:
-        if not isinstance(item, Call):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
-            raise UsageError(f"action {item!r:.80} is no Call", "give a Call, a list of Calls, text, or None")
+        # Callers may be untyped.
+        if not isinstance(item, Call):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                f"action {item!r:.80} is no Call", "give a Call, a list of Calls, text, or None"
+            )
         calls.append(raw_call(item))
     return episode.call(tuple(calls), at, pins)
 

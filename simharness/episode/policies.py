@@ -1,4 +1,7 @@
-"""Policies that fit every scenario: the ones that do nothing, refuse, call at random, read everything, or repeat a file."""
+"""Policies that fit every scenario.
+
+They do nothing, refuse, call at random, read everything, or repeat a file.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ Play = Generator[Action, Observation, None]
 TRANSCRIPT = "transcript:"
 RANDOM_CALLS = 24
 """Most calls that the random policy makes."""
+READS = ("get_", "list_", "search_", "read_", "open_")
+"""How the names of tools that only read begin."""
 
 
 def null(task: Task) -> Play:
@@ -44,7 +49,7 @@ def random(task: Task) -> Play:
 
 def spam(task: Task) -> Play:
     """Read everything that can be read, then say that it is done."""
-    readers = [t for t in task.tools if t["name"].startswith(("get_", "list_", "search_", "read_", "open_"))]
+    readers = [tool for tool in task.tools if tool["name"].startswith(READS)]
     for number in range(1, 5):
         for tool in readers:
             properties: Mapping[str, Any] = tool["parameters"]["properties"]
@@ -74,11 +79,14 @@ class Sampler:
         self._k += 1
         return self._k
 
+    def _half(self) -> bool:
+        return self._draw.chance(500_000, "sample", self._next())
+
     def object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Draw an object: what is required, and each other property half of the time."""
         out: dict[str, Any] = {}
         for name, inner in schema["properties"].items():
-            if name in schema.get("required", ()) or self._draw.chance(500_000, "sample", self._next()):
+            if name in schema.get("required", ()) or self._half():
                 out[name] = self.value(inner)
         if not out and schema.get("minProperties"):
             name = self._draw.pick(sorted(schema["properties"]), "sample", self._next())
@@ -96,13 +104,14 @@ class Sampler:
             case "integer":
                 low = schema.get("minimum", 1)
                 high = min(schema.get("maximum", 90), low + 89)
-                if self._ids and "minimum" not in schema and draw.chance(500_000, "sample", self._next()):
+                if self._ids and "minimum" not in schema and self._half():
                     return draw.pick(self._ids, "sample", self._next())
                 return draw.between(low, high, "sample", self._next())
             case "boolean":
-                return draw.chance(500_000, "sample", self._next())
+                return self._half()
             case "array":
-                return [self.value(schema["items"]) for _ in range(draw.below(3, "sample", self._next()))]
+                items = draw.below(3, "sample", self._next())
+                return [self.value(schema["items"]) for _ in range(items)]
             case "object":
                 return self.object(schema)
             case _:
@@ -133,7 +142,7 @@ def policy_names(scenario: Scenario[Any]) -> list[str]:
 
 
 def scripted(name: str, scenario: Scenario[Any]) -> Policy | None:
-    """Give a scripted policy by name, or None for a name that can't be asked again (a transcript, a caller)."""
+    """Give a scripted policy by name, or None for what can't be asked again (a transcript)."""
     return scenario.policies.get(name) or GENERIC.get(name)
 
 

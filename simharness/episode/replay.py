@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from simharness.episode.divergence import CLASSES, Common, diverged
 from simharness.episode.episode import Episode
@@ -39,7 +39,7 @@ class Replay:
 
 
 class Comparison:
-    """A sink that compares: takes each produced frame and raises Divergence at the first unequal one."""
+    """A sink that compares the frames produced and raises Divergence at the first unequal one."""
 
     def __init__(self, record: EpisodeRecord, changed: list[str]) -> None:
         self._frames: list[Frame] = [f for f in record.frames if f.kind not in OUTSIDE]
@@ -74,28 +74,32 @@ def plan_of(record: EpisodeRecord) -> Plan:
 
 
 def check_versions(record: EpisodeRecord, plan: Plan) -> list[str]:
-    """Raise VersionError when the product means something else by now; give the source files that have changed."""
+    """Give the product's source files that have changed since.
+
+    Raises VersionError when the product means something else by now.
+    """
     product, _ = load_scenario(plan.scenario)
     recorded = record.header.get("model")
     if recorded != product.semantics:
         made_by = record.info.get("simharness", "unknown")
         raise VersionError(
-            f"the recording needs {product.name} semantics {recorded!r}, this build has {product.semantics}",
+            f"the recording needs {product.name} semantics {recorded!r}, "
+            f"this build has {product.semantics}",
             f"pip install simharness=={made_by}",
         )
-    then: Any = record.info.get("sources", {})
-    now = sources(product)
-    if not isinstance(then, dict) or not then:
+    told = record.info.get("sources", {})
+    if not isinstance(told, dict) or not told:
         return []  # a recording without an INFO frame doesn't tell
-    names = sorted({*cast("dict[str, str]", then), *now})
-    return [name for name in names if cast("dict[str, str]", then).get(name) != now.get(name)]
+    then, now = cast("dict[str, object]", told), sources(product)
+    return [name for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
 
 
 def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
     """Replay a recording in lock-step.
 
-    Raises Divergence at the first unequal frame, TruncatedRecording or DamagedRecording for one that isn't whole (unless
-    `until` names a step that is), VersionError for one that needs another build.
+    Raises Divergence at the first unequal frame, TruncatedRecording or DamagedRecording for a
+    recording that isn't whole (unless `until` names a step that is), VersionError for one that
+    needs another build.
     """
     if until is None:
         require_complete(record)
@@ -110,7 +114,9 @@ def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
     try:
         episode = Episode(plan, sink=comparison)
     except UsageError as error:
-        raise DamagedRecording(f"the header fits no episode of this build: {error.message}", error.hint) from error
+        raise DamagedRecording(
+            f"the header fits no episode of this build: {error.message}", error.hint
+        ) from error
     for given in inputs:
         if episode.ended:
             raise goes_on(record, comparison, episode)

@@ -131,7 +131,7 @@ def parse_arguments(raw: str) -> tuple[dict[str, object] | None, str]:
     return arguments, ""
 
 
-class _Refused(Exception):
+class _Refused(Exception):  # noqa: N818  (about a value, no failure)
     """A value can't be taken; whoever knows where it stands says so."""
 
     @property

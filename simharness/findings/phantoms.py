@@ -109,7 +109,7 @@ def phantom(
         t=row.t,
         keys=(name,),
         evidence={"view": view, "key": name, **evidence, "source": source},
-        events=(*cause, *fills[-1:], row.index),
+        events=tuple(sorted({*cause, *fills[-1:], row.index})),
         explanation=explanation,
         mechanism=f"cache:{view}" if source == "cache" and not view.endswith(AUTH) else "",
     )
@@ -175,8 +175,12 @@ def same(committed: object, told: object) -> bool:
     """Tell whether an answer shows a committed value; instants are told as text."""
     if committed == told:
         return True
-    if isinstance(committed, (list, tuple)) and isinstance(told, (list, tuple)):
-        return [*cast("list[object]", committed)] == [*cast("list[object]", told)]
+    if isinstance(committed, tuple):
+        committed = [*cast("tuple[object, ...]", committed)]
+    if isinstance(told, tuple):
+        told = [*cast("tuple[object, ...]", told)]
+    if isinstance(committed, list):
+        return committed == told
     if type(committed) is not int or type(told) is not str:
         return False
     try:

@@ -7,7 +7,7 @@ Policies are pure functions of their seed and that address.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from simharness.errors import UsageError
 from simharness.kernel.draws import Draws
@@ -107,23 +107,27 @@ def parse_scheduler(record: Mapping[str, object]) -> Scheduler:
             return Fifo()
         case {"policy": "random", "seed": int(seed)}:
             return Random(seed)
-        case {"policy": "named", "decisions": list(decisions)}:
-            named: dict[tuple[str, int], int] = {}
-            for item in decisions:
-                match item:
-                    case [str(owner), int(sequence), int(rank)] if (
-                        owner,
-                        sequence,
-                    ) not in named and not (isinstance(sequence, bool) or isinstance(rank, bool)):
-                        named[owner, sequence] = rank
-                    case _:
-                        raise UsageError(
-                            f"decision {item!r} is not readable",
-                            "give [process, sequence, rank], each once",
-                        )
-            return Named(named)
+        case {"policy": "named", "decisions": list()}:
+            return Named(named_decisions(cast("list[object]", record["decisions"])))
         case _:
             raise UsageError(
                 f"scheduling policy {dict(record)!r} is not known",
                 "use fifo, random (with a seed) or named",
             )
+
+
+def named_decisions(items: list[object]) -> dict[tuple[str, int], int]:
+    """Read the decisions of `Named.record`. Raises UsageError for what can't be one."""
+    named: dict[tuple[str, int], int] = {}
+    for item in items:
+        match item:
+            case [str(owner), int(sequence), int(rank)] if not (
+                (owner, sequence) in named or isinstance(sequence, bool) or isinstance(rank, bool)
+            ):
+                named[owner, sequence] = rank
+            case _:
+                raise UsageError(
+                    f"decision {item!r} is not readable",
+                    "give [process, sequence, rank], each once",
+                )
+    return named

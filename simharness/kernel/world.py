@@ -57,6 +57,11 @@ class Process(simpy.Process):
         """The event that wakes it; None once it has ended, which SimPy's `target` doesn't say."""
         return self._target
 
+    @property
+    def result(self) -> Any:
+        """What the generator has returned; SimPy types `value` so that it might always be None."""
+        return self.value
+
     def _resume(self, event: Event) -> None:
         """Go on after `event`: SimPy's own steps, but for a failure, which is thrown as it is.
 
@@ -359,8 +364,8 @@ class World(simpy.Environment):
     def spinning(self) -> Deadlock:
         """Build the error for an instant that doesn't end."""
         return Deadlock(
-            f"instant {format_duration(self._now)} is not over after {EVENTS_PER_INSTANT} events: "
-            + "; ".join(self.waiting()[:8]),
+            f"the instant {format_duration(self._now)} has not ended after {EVENTS_PER_INSTANT} "
+            f"events: {'; '.join(self.waiting()[:8])}",
             "look for a loop that waits 0 ticks",
         )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import types
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from operator import attrgetter
 from typing import (
     TYPE_CHECKING,
@@ -53,6 +52,9 @@ R = TypeVar("R", bound=Row)
 
 SYSTEM_COLUMNS = ("id", "version", "created_at", "updated_at")
 
+KINDS: tuple[type, ...] = (int, str, bool, tuple)
+"""What a column may hold, each perhaps with None."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -67,15 +69,12 @@ class Column:
     instant: bool
 
     def accepts(self, value: object) -> bool:
-        """Tell whether a value may stand in this column (exact types.
-
-        No bool for int, no float).
-        """
+        """Tell whether a value may stand in this column: exact types, no bool for an int."""
         if value is None:
             return self.nullable
         if type(value) is not self.kind:
             return False
-        if self.kind is int and not -INT_MAX <= value < INT_MAX:
+        if isinstance(value, int) and not -INT_MAX <= value < INT_MAX:
             return False
         return not self.choices or value in self.choices
 
@@ -100,7 +99,7 @@ def column_of(name: str, hint: object, owner: str) -> Column:
         hint = type(choices[0])
     if get_origin(hint) is tuple:
         hint = tuple
-    if hint not in (int, str, bool, tuple) or not isinstance(hint, type):
+    if not isinstance(hint, type) or hint not in KINDS:
         raise UsageError(
             f"column {owner}.{name} has type {hint!r}",
             "use int, str, bool, Literal texts, Instant, a tuple, or | None",
@@ -177,10 +176,12 @@ class RowType(Generic[R]):
         return out
 
 
-@lru_cache(maxsize=1024)
 def row_type_of(cls: type[Row]) -> RowType[Any]:
-    """Give what is known of a row class.
+    """Give what is known of a row class: found out once a process, as hints take 300 us to read."""
+    found = _ROW_TYPES.get(cls)
+    if found is None:
+        found = _ROW_TYPES[cls] = RowType(cls)
+    return found
 
-    Found out once a process, since reading type hints takes 300 us.
-    """
-    return RowType(cls)
+
+_ROW_TYPES: dict[type[Row], RowType[Any]] = {}

@@ -159,6 +159,7 @@ class Table(Generic[R]):
         """Give the version number that a key had after commit `order`."""
         past = self.history.get(key)
         if past:
+            change: Change  # which `reversed` loses, because two of its fields are Any
             for change in reversed(past):
                 if change.order <= order:
                     return change.version

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UnknownName, UsageError
 from simharness.units import parse_duration
@@ -113,11 +113,18 @@ def words(key: str, options: tuple[str, ...], doc: str) -> Knob:
     """Make a knob that holds a list of some words; none by default."""
 
     def parse(value: object) -> tuple[str, ...]:
-        if not isinstance(value, list | tuple) or not all(v in options for v in value):
+        items = items_of(value)
+        chosen = [item for item in items or () if isinstance(item, str) and item in options]
+        if items is None or len(chosen) < len(items):
             raise UsageError(f"got {value!r}")
-        return tuple(sorted(value))
+        return tuple(sorted(chosen))
 
     return Knob(key, parse, [], doc, "a list of " + ", ".join(options))
+
+
+def items_of(value: object) -> Sequence[object] | None:
+    """Give the items of a list or tuple; None for anything else."""
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
 
 
 def _duration(value: object) -> int:
@@ -128,10 +135,11 @@ def _duration(value: object) -> int:
 
 def parse_span(value: object) -> Span:
     """Read an elastic wait. Raises UsageError when it is unreadable or ends before it begins."""
-    if isinstance(value, list | tuple):
-        if len(value) != 2:
+    items = items_of(value)
+    if items is not None:
+        if len(items) != 2:
             raise UsageError(f"got {value!r}")
-        low, high = _duration(value[0]), _duration(value[1])
+        low, high = _duration(items[0]), _duration(items[1])
         if low > high:
             raise UsageError(f"got {value!r}, whose shortest is longer than its longest")
         return low, high

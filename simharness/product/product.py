@@ -128,8 +128,7 @@ class Product:
 
     def authorize(self, op: Operation) -> Generator[Event, Any, None]:
         """Check that the caller may call at all; raises Refused. By default everybody may."""
-        return
-        yield  # a generator, like its overrides
+        yield from ()  # a generator, like its overrides
 
     def invariants(self) -> list[str]:
         """Name the declared invariants that the committed state breaks, each with its rows."""
@@ -254,8 +253,8 @@ class Product:
     @local_tool
     def say(self, op: Operation, text: str) -> Answer[dict[str, Any]]:
         """Send a message to the person who asked for help."""
+        yield from ()  # a generator, like all tools
         return {"said": True}
-        yield
 
     @local_tool
     def finish(
@@ -266,13 +265,13 @@ class Product:
         refs: list[str] | None = None,
     ) -> Answer[dict[str, Any]]:
         """End the episode. refs names the rows that the outcome rests on, as table:id."""
+        yield from ()  # a generator, like all tools
         for ref in refs or ():
             table, _, key = ref.partition(":")
             if table not in self.stores or not key:
                 raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
         self.ending = Ending(message=message, outcome=outcome, refs=tuple(refs or ()))
         return {"finished": True}
-        yield
 
 
 def resolve_settings(

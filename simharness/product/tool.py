@@ -16,6 +16,7 @@ from typing import (
     Literal,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -246,10 +247,8 @@ def shown(value: object) -> str:
     """Show a value that a caller sent, cut to a readable length."""
     try:
         out = ascii(value)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # an int of more than 4,300 digits, or lists nested too deep
+    except (ValueError, RecursionError):
+        # An int of more than 4,300 digits, or lists nested too deep.
         return f"a {type(value).__name__} too large to show"
     return out if len(out) <= 60 else out[:57] + "..."
 
@@ -325,7 +324,7 @@ def list_of(inner: Check) -> Check:
     def check(name: str, value: object) -> list[Any]:
         if type(value) is not list:
             raise BadArgument(f"argument {name!r} must be an array, got {shown(value)}")
-        items: list[object] = value
+        items = cast("list[object]", value)
         if len(items) > 1000:
             raise BadArgument(f"argument {name!r} has {len(items)} items, at most 1000 are taken")
         return [inner(f"{name}[{i}]", item) for i, item in enumerate(items)]
@@ -344,9 +343,8 @@ def fields_of(hint: type, where: str) -> tuple[Check, dict[str, Any]]:
     def check(name: str, value: object) -> dict[str, Any]:
         if type(value) is not dict:
             raise BadArgument(f"argument {name!r} must be an object, got {shown(value)}")
-        given: dict[str, object] = value
         out: dict[str, Any] = {}
-        for key, item in given.items():
+        for key, item in cast("dict[str, object]", value).items():
             if key not in checks:
                 raise BadArgument(
                     f"{name!r} has no field {shown(key)}; fields: {', '.join(checks)}"
@@ -378,14 +376,11 @@ class Renderer:
         self._rendered: dict[tuple[type, int], tuple[Row, dict[str, Any]]] = {}
 
     def render(self, value: Any) -> Any:
-        """Give the JSON value of an answer.
-
-        Rows come as `Shown`, which recordings tell by reference.
-        """
+        """Give the JSON value of an answer; rows as `Shown`, which recordings tell by reference."""
         if isinstance(value, Row):
             return self._row(value)
         if isinstance(value, Page):
-            page: Page[Any] = value
+            page = cast("Page[Row]", value)
             return {
                 page.table: [self._row(row) for row in page.rows],
                 "ids": [row.id for row in page.rows],
@@ -420,42 +415,44 @@ def result_problem(spec: ToolSpec, value: Any, row_types: dict[type, RowType[Any
     """Say what is wrong with the shape of an answer, or give an empty text."""
     origin = get_origin(spec.result) or spec.result
     if origin is Page:
-        if not isinstance(value, dict) or not {"ids", "page", "next_page"} <= value.keys():
+        page = object_of(value)
+        if page is None or not {"ids", "page", "next_page"} <= page.keys():
             return f"{spec.name} answers no page: {shown(value)}"
         row_cls = get_args(spec.result)[0]
-        tables = [v for k, v in value.items() if k not in ("ids", "page", "next_page")]
+        tables = [v for k, v in page.items() if k not in ("ids", "page", "next_page")]
         if len(tables) != 1:
             return f"{spec.name} answers a page of {len(tables)} tables"
         for row in tables[0]:
             if problem := row_problem(spec.name, row, row_types[row_cls]):
                 return problem
-        return (
-            ""
-            if [r["id"] for r in tables[0]] == value["ids"]
-            else f"{spec.name}: ids differ from the rows"
-        )
+        if [row["id"] for row in tables[0]] != page["ids"]:
+            return f"{spec.name}: ids differ from the rows"
+        return ""
     if isinstance(origin, type) and issubclass(origin, Row):
         return row_problem(spec.name, value, row_types[origin])
-    return (
-        ""
-        if isinstance(value, dict)
-        else f"{spec.name} answers {type(value).__name__}, not an object"
-    )
+    if object_of(value) is None:
+        return f"{spec.name} answers {type(value).__name__}, not an object"
+    return ""
 
 
-def row_problem(name: str, value: Any, row_type: RowType[Any]) -> str:
+def row_problem(name: str, value: object, row_type: RowType[Any]) -> str:
     """Say what is wrong with the shape of a row, or give an empty text."""
-    if not isinstance(value, dict):
+    row = object_of(value)
+    if row is None:
         return f"{name} answers {type(value).__name__}, not a row"
-    if list(value) != list(row_type.names):
-        return f"{name} answers columns {list(value)}, expected {list(row_type.names)}"
+    if list(row) != list(row_type.names):
+        return f"{name} answers columns {list(row)}, expected {list(row_type.names)}"
     for column in row_type.columns:
-        item = value[column.name]
-        fits = (
-            (isinstance(item, str) or (item is None and column.nullable))
-            if column.instant
-            else column.accepts(item)
-        )
+        item = row[column.name]
+        if column.instant:
+            fits = isinstance(item, str) or (item is None and column.nullable)
+        else:
+            fits = column.accepts(item)
         if not fits:
             return f"{name} answers {column.name} = {shown(item)}"
     return ""
+
+
+def object_of(value: object) -> dict[str, Any] | None:
+    """Give a JSON object; None for any other value."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None

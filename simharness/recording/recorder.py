@@ -6,7 +6,7 @@ Packs the journal's new rows and what the agent was told, one frame a step.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import HarnessError
 from simharness.kernel.journal import deltas
@@ -137,7 +137,7 @@ class Teller:
         self._count = 0
         self._told: dict[tuple[type, int, int], tuple[Row, int]] = {}
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: object) -> object:
         """Encode a JSON value.
 
         Raises HarnessError for a float or anything else that recordings don't hold.
@@ -145,14 +145,14 @@ class Teller:
         kind = type(value)
         if value is None or kind is str or kind is bool:
             return value
-        if kind is int:
+        if type(value) is int:
             if INT_MIN <= value <= INT_MAX:
                 return value
             raise HarnessError(
                 f"an answer holds an int of {value.bit_length()} bits", "bound what it is made from"
             )
-        if kind is Shown:
-            row: Row = value.row
+        if type(value) is Shown:
+            row = value.row
             which = (type(row), row.id, row.version)
             held = self._told.get(which)
             # Two tables may have rows of one type, and a broken product two rows of one version.
@@ -162,23 +162,23 @@ class Teller:
             self._count += 1
             return (FIRST_ROW, *self._object(value))
         if kind is dict:
-            return self._object(value)
+            return self._object(cast("dict[str, object]", value))
         if kind is list or kind is tuple:
-            return [ARRAY, *[self.encode(item) for item in value]]
+            return [ARRAY, *[self.encode(item) for item in cast("Sequence[object]", value)]]
         raise HarnessError(
             f"an answer holds {value!r} of type {kind.__name__}",
             "use None, bool, int, str, dict and list; no floats",
         )
 
-    def _object(self, value: dict[str, Any]) -> list[Any]:
-        out: list[Any] = [self._numbers["{" + shape_of(value) + "}"]]
+    def _object(self, value: Mapping[str, object]) -> list[object]:
+        out: list[object] = [self._numbers["{" + shape_of(value) + "}"]]
         for item in value.values():
             kind = type(item)
             if (
                 item is None
                 or kind is str
                 or kind is bool
-                or (kind is int and INT_MIN <= item <= INT_MAX)
+                or (type(item) is int and INT_MIN <= item <= INT_MAX)
             ):
                 out.append(item)
             else:
@@ -196,7 +196,7 @@ class Listener:
         """Decode a value. Raises HarnessError for one of no known shape."""
         if not isinstance(value, list):
             return value
-        items: list[Any] = value
+        items = cast("list[object]", value)
         head = items[0] if items else None
         if type(head) is not int:
             raise HarnessError(f"an answer of no known shape: {value!r:.80}")

@@ -79,7 +79,7 @@ def test_writing_leaves_the_template_and_other_forks_alone() -> None:
 
 def test_a_template_is_in_order_of_id_and_refuses_a_breach_of_a_unique_column() -> None:
     assert list(three().rows) == [1, 2, 3]
-    with pytest.raises(UsageError, match=r"^things:2 and things:1 have the same code 'x'"):
+    with pytest.raises(UsageError, match=r"^things:2 and things:1 share code 'x'"):
         template([Thing(id=1, code="x"), Thing(id=2, code="x")])
     template([Thing(id=1, code=None), Thing(id=2, code=None)])
 
