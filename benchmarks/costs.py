@@ -2,7 +2,7 @@
 
 Prints one JSON line a case.
 
-    python benchmarks/costs.py [--rounds 9] [--calls 400] [--episodes 60] [--load 1]
+    python -m benchmarks.costs [--rounds 9] [--calls 400] [--episodes 60] [--load 1]
 
 Rounds of the things compared alternate, and medians are taken of the ratio within each round: on a
 noisy machine the two sides of a ratio then suffer alike. The idiomatic-SimPy twin (simpy_twin.py)
@@ -17,13 +17,13 @@ import platform
 import random
 import statistics
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import simpy_twin
-
+from benchmarks import simpy_twin
 from simharness.blame.attribution import judge
 from simharness.env import finish, make_plan, new_episode
-from simharness.episode.episode import Episode
+from simharness.episode.episode import Episode, Input
 from simharness.episode.play import drive
 from simharness.episode.policies import PolicySource
 from simharness.episode.replay import replay
@@ -34,7 +34,10 @@ from simharness.recording.writer import FrameLog
 from simharness.values import fast_packer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    from simharness.episode.plan import Plan
+    from simharness.recording.reader import EpisodeRecord
 
 SCENARIO = "crm/negotiation"
 THINK = 5_000_000
@@ -46,13 +49,15 @@ class Silent(Recorder):
     The journal's rows are appended all the same.
     """
 
-    def input(self, *_: Any) -> None:
+    def input(self, step: int, t: int, kind: str, calls: Sequence[object] | bytes) -> None:
         """Drop an input."""
 
-    def step(self, *_: Any) -> None:
+    def step(
+        self, step: int, t: int, results: Sequence[object], reward: int | None, flags: int
+    ) -> None:
         """Drop a step."""
 
-    def checkpoint(self, *_: Any) -> None:
+    def checkpoint(self, tables: Mapping[str, str]) -> None:
         """Drop a checkpoint."""
 
 
@@ -92,13 +97,70 @@ def microseconds(work: Callable[[], object], per: int) -> float:
     return (time.perf_counter_ns() - start) / 1000 / per
 
 
+def ratio(these: list[float], those: list[float]) -> float:
+    """Give the median of the ratio within each round."""
+    return statistics.median(a / b for a, b in zip(these, those, strict=True))
+
+
+def play(plans: list[Plan], played: list[Episode]) -> None:
+    """Let the expert play, with no verdict."""
+    for plan in plans:
+        episode = Episode(plan)
+        drive(episode, episode.scenario.policies["expert"])
+        played.append(episode)
+
+
+def play_judged(plans: list[Plan], logs: list[bytes]) -> None:
+    """Let the expert play, with a verdict, and keep the recordings."""
+    for plan in plans:
+        episode = new_episode(plan, "expert")
+        source = PolicySource("expert", episode.scenario, 1)
+        finish(episode, source.policy(0), askable=True)
+        assert isinstance(episode.sink, FrameLog)
+        logs.append(episode.sink.to_bytes())
+
+
+def play_unrecorded(plans: list[Plan]) -> None:
+    """Let the expert play and write nothing."""
+    for plan in plans:
+        episode = Episode(plan)
+        episode.recorder = Silent(episode.world, FrameLog())
+        drive(episode, episode.scenario.policies["expert"])
+
+
+def send_all(episode: Episode, inputs: list[Input]) -> None:
+    """Send recorded inputs again."""
+    for given in inputs:
+        episode.send(given)
+
+
+def play_twins(seeds: range, load: str) -> None:
+    """Let the twin's expert play."""
+    for seed in seeds:
+        simpy_twin.run_episode(seed, float(load))
+
+
+def replay_all(records: list[EpisodeRecord]) -> None:
+    """Replay recordings."""
+    for record in records:
+        replay(record)
+
+
+def judge_all(episodes: list[Episode], *, asked: bool = False) -> None:
+    """Judge episodes; `asked` lets proofs ask the expert again."""
+    for episode in episodes:
+        judge(episode, episode.scenario.policies["expert"] if asked else None)
+
+
 def calls_case(rounds: int, calls: int, load: str) -> dict[str, Any]:
     """Cost of a mixed call: recorded, unrecorded, and in the twin."""
-    on, off, twin = [], [], []
+    on: list[float] = []
+    off: list[float] = []
+    twin: list[float] = []
     for r in range(rounds):
-        on.append(microseconds(lambda r=r: mixed(r, load, calls), calls))
-        off.append(microseconds(lambda r=r: mixed(r, load, calls, recorded=False), calls))
-        twin.append(microseconds(lambda r=r: simpy_twin.mixed_calls(r, float(load), calls), calls))
+        on.append(microseconds(partial(mixed, r, load, calls), calls))
+        off.append(microseconds(partial(mixed, r, load, calls, recorded=False), calls))
+        twin.append(microseconds(partial(simpy_twin.mixed_calls, r, float(load), calls), calls))
     episode = mixed(0, load, calls)
     rows = episode.world.rows
     log = episode.sink
@@ -111,12 +173,8 @@ def calls_case(rounds: int, calls: int, load: str) -> dict[str, Any]:
         "us_recorded": round(statistics.median(on), 1),
         "us_unrecorded": round(statistics.median(off), 1),
         "us_twin": round(statistics.median(twin), 1),
-        "recording_on_off": round(
-            statistics.median(a / b for a, b in zip(on, off, strict=True)), 3
-        ),
-        "recorded_against_twin": round(
-            statistics.median(a / b for a, b in zip(on, twin, strict=True)), 2
-        ),
+        "recording_on_off": round(ratio(on, off), 3),
+        "recorded_against_twin": round(ratio(on, twin), 2),
         "events_a_call": round(episode.world.scheduled / calls, 1),
         "rows_a_call": round(len(rows) / calls, 1),
         "bytes_a_row": round(row_bytes, 1),
@@ -126,44 +184,25 @@ def calls_case(rounds: int, calls: int, load: str) -> dict[str, Any]:
 
 def episodes_case(rounds: int, episodes: int, load: str) -> dict[str, Any]:
     """Cost of a whole expert episode with its verdict, of its replay, and of the twin's."""
-    ours, bare, again, twin, verdict = [], [], [], [], []
+    ours: list[float] = []
+    bare: list[float] = []
+    again: list[float] = []
+    twin: list[float] = []
+    verdict: list[float] = []
     steps = 0
     for r in range(rounds):
         seeds = range(r * episodes, (r + 1) * episodes)
+        plans = [make_plan(SCENARIO, seed, load) for seed in seeds]
         logs: list[bytes] = []
-
-        def play(seeds: range = seeds, logs: list[bytes] = logs) -> None:
-            for seed in seeds:
-                episode = new_episode(make_plan(SCENARIO, seed, load), "expert")
-                source = PolicySource("expert", episode.scenario, 1)
-                finish(episode, source.policy(0), askable=True)
-                assert isinstance(episode.sink, FrameLog)
-                logs.append(episode.sink.to_bytes())
-
-        ours.append(microseconds(play, episodes))
+        ours.append(microseconds(partial(play_judged, plans, logs), episodes))
         records = [record for data in logs for record in parse(data)]
-
-        def unrecorded(seeds: range = seeds) -> None:
-            for seed in seeds:
-                episode = Episode(make_plan(SCENARIO, seed, load))
-                episode.recorder = Silent(episode.world, FrameLog())
-                drive(episode, episode.scenario.policies["expert"])
-
-        bare.append(microseconds(unrecorded, episodes))
-        again.append(microseconds(lambda records=records: [replay(x) for x in records], episodes))
-        twin.append(
-            microseconds(
-                lambda seeds=seeds: [simpy_twin.run_episode(s, float(load)) for s in seeds],
-                episodes,
-            )
-        )
+        bare.append(microseconds(partial(play_unrecorded, plans), episodes))
+        again.append(microseconds(partial(replay_all, records), episodes))
+        twin.append(microseconds(partial(play_twins, seeds, load), episodes))
         done: list[Episode] = []
-        for seed in seeds:
-            episode = Episode(make_plan(SCENARIO, seed, load))
-            drive(episode, episode.scenario.policies["expert"])
-            done.append(episode)
-        steps += sum(len(e.steps) for e in done)
-        verdict.append(microseconds(lambda done=done: [judge(e) for e in done], episodes))
+        play(plans, done)
+        steps += sum(len(episode.steps) for episode in done)
+        verdict.append(microseconds(partial(judge_all, done), episodes))
     return {
         "case": "episode",
         "load": load,
@@ -171,35 +210,21 @@ def episodes_case(rounds: int, episodes: int, load: str) -> dict[str, Any]:
         "steps": round(steps / rounds / episodes, 1),
         "us_unrecorded": round(statistics.median(bare)),
         "us_twin": round(statistics.median(twin)),
-        "replay_against_unrecorded": round(
-            statistics.median(a / b for a, b in zip(again, bare, strict=True)), 2
-        ),
-        "against_twin": round(statistics.median(a / b for a, b in zip(ours, twin, strict=True)), 2),
-        "verdict_share_clean": round(
-            statistics.median(a / b for a, b in zip(verdict, ours, strict=True)), 4
-        ),
+        "replay_against_unrecorded": round(ratio(again, bare), 2),
+        "against_twin": round(ratio(ours, twin), 2),
+        "verdict_share_clean": round(ratio(verdict, ours), 4),
     }
 
 
 def tainted_case(rounds: int, episodes: int) -> dict[str, Any]:
     """Cost of a tainted episode with its proof, against the same episode without a verdict."""
-    ratios = []
+    ratios: list[float] = []
     for r in range(rounds):
         seeds = range(r * episodes, (r + 1) * episodes)
         plans = [make_plan(SCENARIO, seed, "4", ("crm.invalidation-lost",)) for seed in seeds]
         played: list[Episode] = []
-
-        def play(plans: list[Any] = plans, played: list[Episode] = played) -> None:
-            for plan in plans:
-                episode = Episode(plan)
-                drive(episode, episode.scenario.policies["expert"])
-                played.append(episode)
-
-        alone = microseconds(play, episodes)
-        proof = microseconds(
-            lambda played=played: [judge(e, e.scenario.policies["expert"]) for e in played],
-            episodes,
-        )
+        alone = microseconds(partial(play, plans, played), episodes)
+        proof = microseconds(partial(judge_all, played, asked=True), episodes)
         ratios.append((alone + proof) / alone)
     return {
         "case": "tainted",
@@ -214,15 +239,14 @@ def reset_case(rounds: int) -> dict[str, Any]:
         microseconds(lambda: [Episode(make_plan(SCENARIO, s)) for s in range(50)], 50)
         for _ in range(rounds)
     ]
-    branches = []
+    branches: list[float] = []
     for r in range(rounds):
         episode = Episode(make_plan(SCENARIO, r))
-        first = microseconds(lambda e=episode: drive(e, e.scenario.policies["expert"]), 1)
-        inputs = episode.inputs
+        first = microseconds(partial(drive, episode, episode.scenario.policies["expert"]), 1)
         begun = time.perf_counter_ns()
         twin = Episode(make_plan(SCENARIO, r))
         made = (time.perf_counter_ns() - begun) / 1000
-        second = microseconds(lambda t=twin, i=inputs: [t.send(x) for x in i], 1)
+        second = microseconds(partial(send_all, twin, episode.inputs), 1)
         branches.append((made + second) / (made + first))
     users = sum(name.startswith("user/") for name in Episode(make_plan(SCENARIO, 0)).world.alive)
     return {

@@ -1,6 +1,7 @@
 """A deterministic simulation harness for agents that learn in mock products.
 
-Public names are loaded when they are first used, so that `simharness --help` starts without NumPy and SimPy.
+Public names are loaded when they are first used, so that `simharness --help` starts without NumPy
+and SimPy.
 """
 
 from __future__ import annotations

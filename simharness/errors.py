@@ -1,19 +1,18 @@
 """The one error tree.
 
-SimharnessError                  everything this package raises on purpose
-├── UsageError                   what the caller asked for can't be done; says what would be    exit
-2 │   └── UnknownName              a name that isn't known; lists the near ones
-├── RecordingError               a recording can't be read or written                           exit
-2 │   ├── DamagedRecording         bytes that fail a check: flipped, foreign, or from the future
-│   ├── TruncatedRecording       a whole prefix and no footer, where a whole one is needed
-│   └── VersionError             sound bytes that need another version of this package
-├── Divergence                   a replay produced something other than what was recorded       exit
-3 └── HarnessError                 the harness failed, so there is no number to train on
-exit 4
-    ├── ProcessFailed            a simulated process raised; names it
-    ├── Deadlock                 nobody can move, or a call outlived every bound
-    ├── ContractBreach           an observation broke its view's contract (`on_harness="raise"`)
-    └── HarnessUnhealthy         too many bad episodes; carries the rate
+SimharnessError             everything this package raises on purpose                      exit code
+├── UsageError              what the caller asked for can't be done; says what would be            2
+│   └── UnknownName         a name that isn't known; lists the near ones
+├── RecordingError          a recording can't be read or written                                   2
+│   ├── DamagedRecording    bytes that fail a check: flipped, foreign, or from the future
+│   ├── TruncatedRecording  a whole prefix and no footer, where a whole one is needed
+│   └── VersionError        sound bytes that need another version of this package
+├── Divergence              a replay produced something other than what was recorded               3
+└── HarnessError            the harness failed, so there is no number to train on                  4
+    ├── ProcessFailed       a simulated process raised; names it
+    ├── Deadlock            nobody can move, or a call outlived every bound
+    ├── ContractBreach      an observation broke its view's contract (`on_harness="raise"`)
+    └── HarnessUnhealthy    too many bad episodes; carries the rate
 
 Every class takes its message first and keyword-free extras after it, all kept in `.args`: SimPy
 copies a failure as `type(e)(*e.args)`, and worker processes pickle it.

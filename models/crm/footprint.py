@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simharness.models.crm.rules import DISCOUNT_FREE
+from simharness.models.crm.tables import Deal
 
 if TYPE_CHECKING:
     from simharness.api import Change
@@ -50,8 +51,9 @@ def objection(crm: Crm, table: str, change: Change, deal_id: int) -> str:
 
 def deal_objection(crm: Crm, change: Change) -> str:
     """Say what an update of the deal itself may not do."""
-    old, new = change.old, change.new
-    for column in type(new).__slots__:
+    old: Deal = change.old
+    new: Deal = change.new
+    for column in Deal.__slots__:
         if column not in EDITABLE and getattr(old, column) != getattr(new, column):
             return f"changed {column}"
     if new.champion_id != old.champion_id:

@@ -164,8 +164,8 @@ def wait_for(what: str, waited: dict[str, int], seconds: int = POLL_SECONDS) -> 
 def nurture(task: Task) -> Play:
     """Send nurture mails and avoid the pipeline, like a model that has learnt to distrust it."""
     told = yield Call("search_contacts", {"text": ".example"})
-    found: Any = told.value
-    for row in (found["contacts"] if found else [])[:3]:
+    rows: list[Any] = told.value["contacts"] if told.value else []
+    for row in rows[:3]:
         yield Call(
             "send_email",
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from simharness.api import (
     Answer,
@@ -38,6 +38,8 @@ from simharness.models.crm.tables import (
     Template,
     User,
 )
+
+T = TypeVar("T")
 
 PageNumber = Annotated[int, Bounds(1, 10_000)]
 Percent = Annotated[int, Bounds(0, 100)]
@@ -397,7 +399,7 @@ def every(row: object) -> bool:
     return True
 
 
-def found(row: Any, kind: str, key: int) -> Any:
+def found(row: T | None, kind: str, key: int) -> T:
     """Give the row, or refuse with `not_found`."""
     if row is None:
         raise Refused("not_found", f"no {kind} {key}")

@@ -1,8 +1,11 @@
-"""Ablation by value: the same seed, calls and instants, with suspected mechanisms telling the truth.
+"""Ablation by value.
 
-Waits, queue places and draws stay as they were, so a mechanism that served nobody a wrong value changes nothing at all when
-it is ablated. Three arms, by who plays: the recorded calls verbatim (open), the same policy asked again (closed), or the
-reference taking over from the first tainted observation in both worlds (takeover).
+The same seed, calls and instants, with suspected mechanisms telling the truth.
+
+Waits, queue places and draws stay as they were, so a mechanism that served nobody a wrong value
+changes nothing at all when it is ablated. Three arms, by who plays: the recorded calls verbatim
+(open), the same policy asked again (closed), or the reference taking over from the first tainted
+observation in both worlds (takeover).
 """
 
 from __future__ import annotations
@@ -46,7 +49,10 @@ def goal_score(episode: Episode) -> int | None:
 
 
 def replayed(plan: Plan, inputs: Sequence[Input], repair: frozenset[str] = frozenset()) -> Episode:
-    """Send recorded inputs again at their recorded instants. Raises UsageError where they no longer fit."""
+    """Send recorded inputs again at their recorded instants.
+
+    Raises UsageError where they no longer fit.
+    """
     episode = Episode(plan, repair=repair)
     for given in inputs:
         if episode.ended:
@@ -55,7 +61,9 @@ def replayed(plan: Plan, inputs: Sequence[Input], repair: frozenset[str] = froze
     return episode
 
 
-def open_loop(plan: Plan, inputs: Sequence[Input], repair: frozenset[str], before: int | None) -> Arm | None:
+def open_loop(
+    plan: Plan, inputs: Sequence[Input], repair: frozenset[str], before: int | None
+) -> Arm | None:
     """Re-run the calls verbatim; None where they no longer fit the repaired world."""
     try:
         episode = replayed(plan, inputs, repair)
@@ -77,7 +85,10 @@ def closed_loop(
     before: int | None,
     placebo: Placebo | None = None,
 ) -> tuple[Arm, Episode]:
-    """Ask the same policy again in the repaired world, or in one with delays alone; gives the arm and its episode."""
+    """Ask the same policy again in the repaired world, or in one with delays alone.
+
+    Gives the arm and its episode.
+    """
     episode = Episode(plan, repair=repair, placebo=placebo)
     try:
         drive(episode, policy)
@@ -97,7 +108,9 @@ def closed_loop(
 def takeover(
     plan: Plan, inputs: Sequence[Input], tainted: int, repair: frozenset[str], reference: Policy
 ) -> tuple[Arm, Episode] | None:
-    """Let the reference play on from before step `tainted` in both worlds; gives the arm and the actual world's episode.
+    """Let the reference play on from before step `tainted` in both worlds.
+
+    Gives the arm and the actual world's episode.
 
     None where the calls before that step no longer fit the repaired world.
     """
@@ -119,7 +132,7 @@ def takeover(
 def played_on(
     plan: Plan, inputs: Sequence[Input], tainted: int, repair: frozenset[str], reference: Policy
 ) -> Episode:
-    """Re-run the steps before `tainted`, then let the reference play with the budget that is left."""
+    """Re-run the steps before `tainted`, then let the reference play on with the rest."""
     episode = replayed(plan, [given for given in inputs if given.step < tainted], repair)
     if not episode.ended:
         try:

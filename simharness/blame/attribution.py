@@ -1,17 +1,17 @@
 """Attribution: detectors first, then proof by re-running without the suspects, then the verdict.
 
-A live episode that its tripwires call clean is not searched further: that keeps a verdict at a fraction of the cost of the
-episode. An audit of a recording always runs every detector.
+A live episode that its tripwires call clean is not searched further: that keeps a verdict at a
+fraction of the cost of the episode. An audit of a recording always runs every detector.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.blame.case import Case, case_of, case_of_record
+from simharness.blame.case import Case, case_of, case_of_record, model_findings
 from simharness.blame.proof import prove
 from simharness.blame.verdict import Class, Proof, Verdict
-from simharness.findings.detect import harness_findings, model_findings
+from simharness.findings.detect import harness_findings
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.model import primary_of
 
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 ORDER_OF_TIES = ("H112", "H111", "H113", "H110")
 CONTRACT = ("H110", "H111", "H112", "H113", "H114")
 BESIDE_HARNESS = ("M2", "M710", "M711")
-"""Model codes that stand beside a decisive harness finding; the others need a cleared environment."""
+"""Model codes that stand beside a decisive harness finding; the others need a cleared
+environment."""
 
 
-def judge(episode: Episode, policy: Policy | None = None, reference: Policy | None = None) -> Verdict:
+def judge(
+    episode: Episode, policy: Policy | None = None, reference: Policy | None = None
+) -> Verdict:
     """Judge a finished episode.
 
-    `policy` is what played, where it can be asked again; `reference` takes over from the first tainted observation where
-    it can't.
+    `policy` is what played, where it can be asked again; `reference` takes over from the first
+    tainted observation where it can't.
     """
     if clean(episode):
         return Verdict(
@@ -63,30 +66,40 @@ def judge_case(case: Case) -> Verdict:
     found = proved.findings
     against = [f for f in found if f.code.startswith("H")]
     decisive = [f for f in against if f.effect is not Effect.NONE]
-    valid = not against
     if decisive:
         primary = min(decisive, key=priority)
-        beside = [f for f in model_findings(case.story) if f.code.startswith(BESIDE_HARNESS)]
+        beside = [f for f in model_findings(case) if f.code.startswith(BESIDE_HARNESS)]
         proof = proved.proof if primary.confidence is Confidence.PROVED else Proof.NONE
-        return verdict(case, proved, Class.HARNESS, primary.code, (*found, *beside), primary.explanation, proof)
+        return verdict(
+            case, proved, Class.HARNESS, primary.code, (*found, *beside), primary.explanation, proof
+        )
     if case.goal is None and against:
         # Cut at a breach: nobody judged the outcome, and the harness is why.
         breach = min((f for f in against if f.code in CONTRACT), key=priority, default=against[0])
         return verdict(case, proved, Class.HARNESS, breach.code, found, breach.explanation)
-    models = model_findings(case.story)
+    models = model_findings(case)
     if case.goal:
         notes = tuple(f for f in models if f.code.startswith("M2"))
-        sentence = "the goal is met" + (", with findings against the harness that did not matter" if against else "")
+        sentence = "the goal is met" + (
+            ", with findings against the harness that did not matter" if against else ""
+        )
         return verdict(case, proved, Class.OK, "", (*found, *notes), sentence)
     explains = primary_of(models) if case.goal is not None else None
     if explains is not None:
         sentence = explains.explanation
         if against:
-            sentence += f"; {against[0].code} was present and not decisive, so the episode is not for training"
+            sentence += (
+                f"; {against[0].code} was present, not decisive: the episode is not for training"
+            )
         return verdict(case, proved, Class.MODEL, explains.code, (*found, *models), sentence)
     code = "A170" if against else "A190"
     return verdict(
-        case, proved, Class.AMBIGUOUS, code, (*found, *models), "nothing that was found explains the outcome"
+        case,
+        proved,
+        Class.AMBIGUOUS,
+        code,
+        (*found, *models),
+        "nothing found explains the outcome",
     )
 
 
@@ -114,7 +127,10 @@ def verdict(
 
 
 def clean(episode: Episode) -> bool:
-    """Tell, from what the live check noted, whether there is nothing to look for: no alarm, goal met, paid so."""
+    """Tell, from what the live check noted, whether there is nothing to look for.
+
+    No alarm, goal met, paid so.
+    """
     return (
         episode.aborted is None
         and not episode.breaches

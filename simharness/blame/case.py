@@ -1,23 +1,30 @@
-"""A case: what attribution looks at, whether the episode is still in memory or was read from a file."""
+"""A case.
+
+What attribution looks at, whether the episode is still in memory or was read from a file.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simharness.episode.episode import TEXT
 from simharness.episode.inputs import read_inputs
 from simharness.episode.policies import scripted
 from simharness.episode.replay import plan_of
-from simharness.findings.story import AGENT, StepSpan, Story, tell
+from simharness.findings.model import findings_of
+from simharness.findings.story import AGENT, StepSpan, story_of_record, surface_of, tell
+from simharness.findings.turns import Account
 from simharness.kernel.journal import Decoder
 from simharness.product.registry import load_scenario
-from simharness.recording.rows import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simharness.episode.episode import Episode, Input
     from simharness.episode.plan import Plan
+    from simharness.findings.finding import Finding
+    from simharness.findings.story import Story
     from simharness.product.policy import Policy
     from simharness.recording.reader import EpisodeRecord
 
@@ -41,10 +48,16 @@ class Case:
     """What played, where it can be asked again."""
     reference: Policy | None
     """The scenario's reference policy."""
+    prompt: str = ""
+    brief: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The facts of the prompt as data."""
 
     @property
     def ending(self) -> tuple[str, str]:
-        """How it ended: finish, stop or budget, and the outcome that the agent named; empty where it never did."""
+        """How it ended: finish, stop or budget, and the outcome that the agent named.
+
+        Empty where it never did.
+        """
         for row in reversed(self.story.rows):
             if row.kind == "END":
                 return row.values["reason"], row.values["outcome"]
@@ -56,8 +69,10 @@ class Case:
         return None if self.goal is None else 1_000_000 * self.goal
 
 
-def case_of(episode: Episode, policy: Policy | None = None, reference: Policy | None = None) -> Case:
-    """Make the case of an episode in memory. `policy` is what played, where it can be asked again."""
+def case_of(
+    episode: Episode, policy: Policy | None = None, reference: Policy | None = None
+) -> Case:
+    """Make the case of an episode in memory; `policy` played it, where it can be asked again."""
     spans = [
         StepSpan(
             record.input.step,
@@ -66,54 +81,57 @@ def case_of(episode: Episode, policy: Policy | None = None, reference: Policy | 
             ended=record.terminated or record.truncated,
             aborted=episode.aborted is not None and record is episode.steps[-1],
             pass_mark=episode.scenario.pass_mark,
+            t=record.t,
+            calls=tuple((call.tool, call.arguments) for call in record.input.calls),
+            results=tuple((result.ok, result.value) for result in record.results),
         )
         for record in episode.steps
     ]
-    story = tell(list(Decoder().decode_all(episode.world.rows)), spans)
+    rows = list(Decoder().decode_all(episode.world.rows))
     judged = episode.aborted is None and bool(episode.criteria)
     return Case(
         plan=episode.plan,
         inputs=episode.inputs,
-        story=story,
+        story=tell(rows, spans, surface_of(episode.product)),
         # An episode that was cut short has steps worth 0 and no reward: nobody judged it.
         score=episode.reward if judged else None,
         goal=episode.passed if judged else None,
         aborted=episode.aborted is not None,
         policy=policy,
         reference=reference,
+        prompt=episode.prompt,
+        brief=episode.scenario.brief(episode.instance),
     )
 
 
 def case_of_record(record: EpisodeRecord) -> Case:
     """Make the case of a recording. Raises DamagedRecording or VersionError."""
     plan = plan_of(record)
-    _, scenario = load_scenario(plan.scenario)
-    rows = read_rows(record)
-    spans = [
-        StepSpan(
-            told.step,
-            told.first,
-            told.reward,
-            ended=told.terminated or told.truncated,
-            aborted=told.aborted,
-            pass_mark=scenario.pass_mark,
-        )
-        for told in rows.steps
-    ]
-    story = tell(rows.rows, spans)
+    product, scenario = load_scenario(plan.scenario)
+    story = story_of_record(record, product, scenario.pass_mark)
     grades = story.grades()
-    aborted = bool(spans) and spans[-1].aborted
+    last = story.steps[-1] if story.steps else None
+    aborted = last is not None and last.aborted
     judged = bool(grades) and not aborted
+    instance = dict(plan.pins)
     return Case(
         plan=plan,
         inputs=read_inputs(record),
         story=story,
-        score=spans[-1].reward if judged else None,
+        score=last.reward if judged and last is not None else None,
         goal=all(row.values["holds"] for row in grades) if judged else None,
         aborted=aborted,
         policy=scripted(str(record.info.get("policy", "")), scenario),
         reference=scenario.policies.get("expert"),
+        prompt=scenario.prompt(instance),
+        brief=scenario.brief(instance),
     )
+
+
+def model_findings(case: Case) -> list[Finding]:
+    """Run the detectors of the model's side on a case."""
+    said = {given.step: given.text for given in case.inputs if given.kind == TEXT}
+    return findings_of(Account(case.story, prompt=case.prompt, brief=case.brief, said=said))
 
 
 def writes_of(story: Story) -> set[Write]:

@@ -1,4 +1,7 @@
-"""The causal chain: the rows that lead from the write, over what was seen and done, to the grade."""
+"""The causal chain.
+
+The rows that lead from the write, over what was seen and done, to the grade.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Link:
 
 
 def chain_of(story: Story, finding: Finding) -> list[Link]:
-    """Link the cause of a finding, what the agent did next, how it ended, and the predicate that failed."""
+    """Link a finding's cause, what the agent did next, the end, and what failed there."""
     links = [link(story.rows[index]) for index in finding.events if index < len(story.rows)]
     after = finding.events[-1] if finding.events else 0
     calls = [
@@ -55,9 +58,11 @@ def link(row: Row) -> Link:
             text = f"{v['owner']} commits {v['table']}:{v['key']} v{abs(v['after'])}"
         case "READ":
             stale = f", the truth is v{v['true']}" if v["served"] != v["true"] else ""
-            text = f"{v['owner']} reads {v['view']} {v['key']}: v{v['served']} from {v['source']}{stale}"
+            what = f"{v['owner']} reads {v['view']} {v['key']}"
+            text = f"{what}: v{v['served']} from {v['source']}{stale}"
         case "LIST":
-            text = f"{v['owner']} lists {v['view']} ({v['query'] or 'all'}): {len(v['rows']) // 2} rows"
+            what = f"{v['owner']} lists {v['view']} ({v['query'] or 'all'})"
+            text = f"{what}: {len(v['rows']) // 2} rows"
         case "CALL":
             text = f"{v['owner']} calls {v['tool']}"
         case "BADCALL":

@@ -28,7 +28,9 @@ def no_return(case: Case) -> list[Point]:
     Raises UsageError where the scenario has no reference policy.
     """
     if case.reference is None:
-        raise UsageError(f"scenario {case.plan.scenario} has no policy `expert` to take over", "add one")
+        raise UsageError(
+            f"scenario {case.plan.scenario} has no policy `expert` to take over", "add one"
+        )
     out: list[Point] = []
     for step in range(len(case.inputs)):
         try:
@@ -41,6 +43,9 @@ def no_return(case: Case) -> list[Point]:
 
 
 def critical_step(points: list[Point]) -> int | None:
-    """Give the first step after which the goal was out of reach for good; None where it never was."""
+    """Give the first step after which the goal was out of reach for good.
+
+    None where it never was.
+    """
     last_good = max((p.step for p in points if p.score), default=-1)
     return last_good + 1 if last_good + 1 <= len(points) - 1 else None

@@ -1,4 +1,8 @@
-"""Proof: re-run without the suspects, all of them first, then the smallest set that still changes the outcome."""
+"""Proof.
+
+Re-run without the suspects, all of them first, then the smallest set that still changes the
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ class Proved:
 
 
 def prove(case: Case, found: list[Finding]) -> Proved:
-    """Re-run a case with its suspects telling the truth and mark the findings that a flip makes decisive."""
+    """Re-run a case with its suspects telling the truth; a flip makes findings decisive."""
     found = [settled_by_grade(case, finding) for finding in found]
     suspects = frozenset(f.mechanism for f in found if f.mechanism and f.mechanism != "reward")
     arms = [reward_arm(case)] if any(f.mechanism == "reward" for f in found) else []
@@ -70,7 +74,7 @@ def prove(case: Case, found: list[Finding]) -> Proved:
 
 
 def suspected_in(episode: Episode, known: frozenset[str]) -> list[Finding]:
-    """Find what a re-run met of mechanisms that weren't suspected yet, the first finding of each."""
+    """Find the first finding of each mechanism that a re-run met and nobody suspected yet."""
     out: dict[str, Finding] = {}
     repaired = ", ".join(sorted(known))
     for finding in harness_findings(case_of(episode).story):
@@ -81,7 +85,9 @@ def suspected_in(episode: Episode, known: frozenset[str]) -> list[Finding]:
     return list(out.values())
 
 
-def asked_again(case: Case, policy: Policy) -> Callable[[frozenset[str]], tuple[Arm, Episode | None]]:
+def asked_again(
+    case: Case, policy: Policy
+) -> Callable[[frozenset[str]], tuple[Arm, Episode | None]]:
     """Play with the same policy."""
 
     def play(names: frozenset[str]) -> tuple[Arm, Episode | None]:
@@ -98,7 +104,11 @@ def verbatim(case: Case) -> Callable[[frozenset[str]], tuple[Arm, Episode | None
         if arm is None:
             before = case.goal_score
             arm = Arm(
-                proof=Proof.OPEN, repaired=tuple(sorted(names)), score=before, score_before=before, digest=""
+                proof=Proof.OPEN,
+                repaired=tuple(sorted(names)),
+                score=before,
+                score_before=before,
+                digest="",
             )
         return arm, None
 
@@ -106,7 +116,10 @@ def verbatim(case: Case) -> Callable[[frozenset[str]], tuple[Arm, Episode | None
 
 
 def smallest(suspects: frozenset[str], flips: Callable[[frozenset[str]], bool]) -> frozenset[str]:
-    """Reduce a set that flips the outcome to one of which no part can be left out (ddmin; Zeller, Hildebrandt 2002)."""
+    """Reduce a set that flips the outcome to one of which no part can be left out (ddmin.
+
+    Zeller, Hildebrandt 2002).
+    """
     current = sorted(suspects)
     parts = 2
     while len(current) >= 2:
@@ -117,7 +130,12 @@ def smallest(suspects: frozenset[str], flips: Callable[[frozenset[str]], bool]) 
             current, parts = smaller, 2
             continue
         rest = next(
-            (r for c in chunks if (r := [x for x in current if x not in c]) and flips(frozenset(r))), None
+            (
+                r
+                for c in chunks
+                if (r := [x for x in current if x not in c]) and flips(frozenset(r))
+            ),
+            None,
         )
         if rest is not None:
             current, parts = rest, max(parts - 1, 2)
@@ -129,7 +147,10 @@ def smallest(suspects: frozenset[str], flips: Callable[[frozenset[str]], bool]) 
 
 
 def held_against_placebos(case: Case, minimal: frozenset[str], repaired: Episode | None) -> bool:
-    """Tell whether an ordering repair is proof: the same delays without a repair change the outcome at most once."""
+    """Tell whether an ordering repair is proof.
+
+    The same delays without a repair change the outcome at most once.
+    """
     tables = sorted(name.partition(":")[2] for name in minimal if name.startswith("lock:"))
     if not tables or case.policy is None:
         return True
@@ -163,8 +184,9 @@ def by_takeover(
 ) -> Proved:
     """Let the reference take over in both worlds, for a policy that can't be asked again.
 
-    A flip proves the world unsolvable from there (H610), not what cost this agent its reward: that is decided only when
-    the agent came to the same end and made the writes that the reference makes in the world as it was.
+    A flip proves the world unsolvable from there (H610), not what cost this agent its reward: that
+    is decided only when the agent came to the same end and made the writes that the reference makes
+    in the world as it was.
     """
     reference = case.reference
     if reference is None:
@@ -188,7 +210,10 @@ def by_takeover(
         return part is not None and part.flips
 
     minimal = smallest(suspects, flips)
-    if writes_of(case_of(actual).story) <= writes_of(case.story) and ending_of(actual) == case.ending:
+    if (
+        writes_of(case_of(actual).story) <= writes_of(case.story)
+        and ending_of(actual) == case.ending
+    ):
         found = [decided(f, arm, minimal, sure=True) for f in found]
     if arm.score_before:
         return Proved(tuple(found), tuple(arms), Proof.UNSOLVABLE)
@@ -196,7 +221,7 @@ def by_takeover(
     unsolvable = replace(
         first,
         code="H610",
-        explanation=f"from step {tainted} on the reference fails in this world and passes in the repaired one",
+        explanation=f"from step {tainted} on the reference fails in this world, not in the repaired one",
         mechanism="",
         effect=Effect.NONE,
         confidence=Confidence.PROVED,
@@ -210,7 +235,10 @@ def ending_of(episode: Episode) -> tuple[str, str]:
 
 
 def reward_arm(case: Case) -> Arm:
-    """Give the arm of a wrong reward: the same episode, paid by its goal. Nothing has to run for that."""
+    """Give the arm of a wrong reward: the same episode, paid by its goal.
+
+    Nothing has to run for that.
+    """
     return Arm(
         proof=Proof.OPEN,
         repaired=("reward",),
@@ -222,7 +250,11 @@ def reward_arm(case: Case) -> Arm:
 
 def settled_by_grade(case: Case, finding: Finding) -> Finding:
     """A wrong reward is proved by the goal's own judgement of the same rows."""
-    if finding.mechanism == "reward" and finding.effect is not Effect.NONE and case.goal is not None:
+    if (
+        finding.mechanism == "reward"
+        and finding.effect is not Effect.NONE
+        and case.goal is not None
+    ):
         return replace(finding, confidence=Confidence.PROVED)
     return finding
 

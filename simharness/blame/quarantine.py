@@ -1,14 +1,13 @@
 """Which episodes are kept out of training, why, and how a person overrules that.
 
-Quarantine never deletes: it is a property of the verdict, laid over by the reviews in `reviews.jsonl`, of which the last one
-on an episode counts.
+Quarantine never deletes: it is a property of the verdict, laid over by the reviews in
+`reviews.jsonl`, of which the last one on an episode counts.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UsageError
@@ -17,6 +16,7 @@ from simharness.recording.format import from_os_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from simharness.blame.verdict import Verdict
 
@@ -37,7 +37,10 @@ class Review:
 
 
 def reason_for(verdict: Verdict) -> str:
-    """Say why an episode is quarantined, with its evidence, or give an empty text. The reward's sign plays no part."""
+    """Say why an episode is quarantined, with its evidence, or give an empty text.
+
+    The reward's sign plays no part.
+    """
     for finding in verdict.findings:
         code = finding.code
         always = code.startswith(("H2", "H9", "X")) or code == "H810"
@@ -47,7 +50,10 @@ def reason_for(verdict: Verdict) -> str:
 
 
 def read_reviews(folder: Path) -> dict[str, Review]:
-    """Read the reviews of a run, the last on each episode. Raises UsageError naming a line that can't be read."""
+    """Read the reviews of a run, the last on each episode.
+
+    Raises UsageError naming a line that can't be read.
+    """
     path = folder / REVIEWS
     if not path.exists():
         return {}
@@ -65,7 +71,7 @@ def read_reviews(folder: Path) -> dict[str, Review]:
 
 def parse_review(line: str, where: str) -> Review:
     """Read one review. Raises UsageError."""
-    form = 'give {"key": "SCENARIO:SEED:POLICY", "decision": "keep" or "quarantine", "by": "...", "note": "..."}'
+    form = 'give {"key": "SCENARIO:SEED:POLICY", "decision": "keep", "by": "you", "note": "why"}'
     try:
         value: Any = json.loads(line)
     except ValueError as error:

@@ -49,7 +49,11 @@ def sightings(rows: Rows, product: type[Product]) -> list[Sighting]:
             for key, served, true, age in reads_of(row):
                 view: str = row.values["view"]
                 table = view.rpartition(".")[0]
-                differences = differ(types[table], commits, told, table, key, served, row.index) if age else ()
+                differences = (
+                    differ(types[table], commits, told, table, key, served, row.index)
+                    if age
+                    else ()
+                )
                 out.append(
                     Sighting(
                         told.step,
@@ -77,7 +81,10 @@ def reads_of(row: Row) -> Iterator[tuple[int, int, int, int]]:
     if row.kind == "READ":
         yield v["key"], v["served"], v["true"], v["age"]
         return
-    wrong = {key: (served, true, age) for key, served, true, age in zip(*[iter(v["wrong"])] * 4, strict=True)}
+    wrong = {
+        key: (served, true, age)
+        for key, served, true, age in zip(*[iter(v["wrong"])] * 4, strict=True)
+    }
     for key, version in zip(*[iter(v["rows"])] * 2, strict=True):
         if key not in wrong:
             yield key, version, version, 0
@@ -86,19 +93,34 @@ def reads_of(row: Row) -> Iterator[tuple[int, int, int, int]]:
 
 
 def differ(
-    row_type: RowType[Any], commits: list[Row], told: Told, table: str, key: int, served: int, before: int
+    row_type: RowType[Any],
+    commits: list[Row],
+    told: Told,
+    table: str,
+    key: int,
+    served: int,
+    before: int,
 ) -> list[tuple[str, Any, Any]]:
-    """List the columns that commits after version `served` have changed, with what the agent was shown."""
+    """List the columns changed after version `served`, with what the agent was shown."""
     shown = shown_row(told, key)
     true: dict[str, Any] = {}
     for row in commits:
         v = row.values
-        if v["table"] != table or v["key"] != key or abs(v["after"]) <= served or row.index >= before:
+        if (
+            v["table"] != table
+            or v["key"] != key
+            or abs(v["after"]) <= served
+            or row.index >= before
+        ):
             continue
         for column, value in zip(*[iter(v["delta"])] * 2, strict=True):
             known = row_type.columns[column]
-            true[known.name] = format_instant(value) if known.instant and value is not None else value
-    return [(name, shown.get(name), value) for name, value in true.items() if shown.get(name) != value]
+            true[known.name] = (
+                format_instant(value) if known.instant and value is not None else value
+            )
+    return [
+        (name, shown.get(name), value) for name, value in true.items() if shown.get(name) != value
+    ]
 
 
 def shown_row(told: Told, key: int) -> Mapping[str, Any]:

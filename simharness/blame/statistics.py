@@ -15,7 +15,7 @@ Z_ONE_SIDED = 1.6448536269514722
 class Gate(StrEnum):
     """The three answers of a gate."""
 
-    PASS = "pass"  # noqa: S105  (an answer, no password)
+    PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
 
@@ -32,7 +32,11 @@ class Rate:
 
     def record(self) -> dict[str, float]:
         """Give the rate as JSON holds it."""
-        return {"point": round(self.point, 6), "low": round(self.low, 6), "high": round(self.high, 6)}
+        return {
+            "point": round(self.point, 6),
+            "low": round(self.low, 6),
+            "high": round(self.high, 6),
+        }
 
 
 def wilson(failures: int, episodes: int, z: float = Z_TWO_SIDED) -> tuple[float, float]:
@@ -44,7 +48,8 @@ def wilson(failures: int, episodes: int, z: float = Z_TWO_SIDED) -> tuple[float,
     centre = share + z * z / (2 * n)
     spread = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    # The ends are exact: a rounding error of 1e-17 above 0 would let a gate at 0 fail where nothing failed.
+    # The ends are exact: a rounding error of 1e-17 above 0 would let a gate at 0 fail where nothing
+    # failed.
     low = (centre - spread) / scale if failures else 0.0
     high = (centre + spread) / scale if failures < n else 1.0
     return low, high
@@ -57,7 +62,10 @@ def rate(failures: int, episodes: int) -> Rate:
 
 
 def gate(failures: int, episodes: int, limit: float) -> Gate:
-    """Hold a failure rate against a limit: pass or fail only when a one-sided 95 % bound says so."""
+    """Hold a failure rate against a limit.
+
+    Pass or fail only when a one-sided 95 % bound says so.
+    """
     low, high = wilson(failures, episodes, Z_ONE_SIDED)
     if high < limit:
         return Gate.PASS

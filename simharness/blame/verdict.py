@@ -1,4 +1,8 @@
-"""A verdict: whose fault an episode's outcome was, how that was proved, and whether the episode may be trained on."""
+"""A verdict.
+
+Whose fault an episode's outcome was, how that was proved, and whether the episode may be trained
+on.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from simharness.findings.finding import Confidence
 from simharness.findings.taxonomy import TAXONOMY_VERSION
 
 if TYPE_CHECKING:
@@ -71,7 +76,8 @@ class Verdict:
     """The code that decided; empty where nothing did."""
     proof: Proof
     valid: bool
-    """May be trained on: no read out of contract, no wrong reward, no failure of the harness; whatever the outcome."""
+    """May be trained on: no read out of contract, no wrong reward, no failure of the harness;
+    whatever the outcome."""
     score: int | None
     """The reward that was paid, in millionths; None where the harness can't tell."""
     goal: bool | None
@@ -87,14 +93,23 @@ class Verdict:
         return tuple(dict.fromkeys(f.code for f in self.findings))
 
     @property
+    def primary_finding(self) -> Finding | None:
+        """The finding that decided; of several of its code the first that is more than suspected."""
+        found = [f for f in self.findings if f.code == self.primary]
+        sure = (f for f in found if f.confidence is not Confidence.SUSPECTED)
+        return next(sure, found[0] if found else None)
+
+    @property
     def confidence(self) -> str:
         """Of the primary finding; empty where there is none."""
-        return next((str(f.confidence) for f in self.findings if f.code == self.primary), "")
+        found = self.primary_finding
+        return "" if found is None else str(found.confidence)
 
     @property
     def effect(self) -> str:
         """Of the primary finding; none where there is none."""
-        return next((str(f.effect) for f in self.findings if f.code == self.primary), "none")
+        found = self.primary_finding
+        return "none" if found is None else str(found.effect)
 
     @property
     def headline(self) -> str:
@@ -103,7 +118,9 @@ class Verdict:
         if self.primary:
             parts.append(self.primary)
         if self.confidence:
-            parts.append(self.confidence + (f" ({self.proof})" if self.proof is not Proof.NONE else ""))
+            parts.append(
+                self.confidence + (f" ({self.proof})" if self.proof is not Proof.NONE else "")
+            )
         return ", ".join(parts)
 
     def record(self) -> dict[str, Any]:

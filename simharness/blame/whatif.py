@@ -1,4 +1,4 @@
-"""What if one mechanism had told the truth? The recorded episode again, in every arm that its policy allows."""
+"""What if one mechanism had told the truth? The episode again, in every arm it allows."""
 
 from __future__ import annotations
 

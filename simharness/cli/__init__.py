@@ -105,7 +105,8 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     code = call(argv)
     try:
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by `>&-`
+        # None where `>&-` has closed it.
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
             sys.stdout.flush()
     except OSError:
         # What can't be written has been told; Python must not try again at exit.

@@ -111,14 +111,14 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
         return 0
     click.echo(f"{name_of(record)}: {verdict.headline}")
     click.echo(f"  {verdict.sentence}")
+    valid = "yes" if verdict.valid else "no"
     click.echo(
-        f"  reward {reward_text(verdict.score)}, valid for training: {'yes' if verdict.valid else 'no'}, "
+        f"  reward {reward_text(verdict.score)}, valid for training: {valid}, "
         f"effect {verdict.effect}"
     )
     if report.reason:
-        click.echo(
-            f"  {'quarantined' if report.quarantined else 'not quarantined'}: {report.reason}"
-        )
+        kept_out = "quarantined" if report.quarantined else "not quarantined"
+        click.echo(f"  {kept_out}: {report.reason}")
     for arm in verdict.arms:
         change = "flips" if arm.flips else "no change"
         click.echo(

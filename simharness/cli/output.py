@@ -52,6 +52,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
         click.echo(line(row))
 
 
+def reward_number(score: int | None) -> float | None:
+    """Give a reward given in millionths as JSON shows it."""
+    return None if score is None else score / 1_000_000
+
+
 def reward_text(score: int | None) -> str:
     """Show a reward given in millionths."""
     return "none" if score is None else f"{score / 1_000_000:.6f}".rstrip("0").ljust(3, "0")
@@ -65,9 +70,9 @@ class ProgressLine:
         self._start = time.perf_counter_ns()
         self._last = self._start
         self._shown = False
-        # There is no stderr where it was closed.
-        terminal = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-        self._live = terminal and os.environ.get("TERM") != "dumb"
+        # None where `2>&-` has closed it.
+        closed = sys.stderr is None  # pyright: ignore[reportUnnecessaryComparison]
+        self._live = not closed and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def update(self, done: int, total: int, note: str = "") -> None:
         """Show how far it has come: four times a second, off a terminal every ten seconds."""

@@ -9,7 +9,7 @@ import click
 
 from simharness.blame.sightings import Sighting, sightings
 from simharness.cli.files import name_of, one_episode
-from simharness.cli.output import emit_json, reward_text, table
+from simharness.cli.output import emit_json, reward_number, reward_text, table
 from simharness.episode.episode import load_text
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
@@ -190,7 +190,7 @@ def as_record(
                 ],
                 "text": given.text,
                 "results": [{"ok": ok, "value": value} for ok, value in told.results],
-                "reward": None if told.reward is None else told.reward / 1_000_000,
+                "reward": reward_number(told.reward),
             }
             for told, given in zip(rows.steps, inputs, strict=False)
         ],

@@ -8,7 +8,7 @@ import click
 
 from simharness.blame.whatif import whatif
 from simharness.cli.files import name_of, one_episode
-from simharness.cli.output import emit_json, reward_text
+from simharness.cli.output import emit_json, reward_number, reward_text
 from simharness.recording.reader import require_complete
 
 WHO = {
@@ -39,14 +39,12 @@ def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_jso
             {
                 "episode": name_of(record),
                 "ablated": list(result.mechanisms),
-                "reward": None if result.reward is None else result.reward / 1_000_000,
+                "reward": reward_number(result.reward),
                 "arms": [
                     {
                         **arm.record(),
-                        "score": None if arm.score is None else arm.score / 1_000_000,
-                        "score_before": None
-                        if arm.score_before is None
-                        else arm.score_before / 1_000_000,
+                        "score": reward_number(arm.score),
+                        "score_before": reward_number(arm.score_before),
                         "flips": arm.flips,
                     }
                     for arm in result.arms

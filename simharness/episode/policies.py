@@ -121,7 +121,7 @@ class Sampler:
 
 
 def transcript(conversation: Conversation) -> Policy:
-    """Make the policy that sends what an assistant sent in a recorded conversation, call by call."""
+    """Make the policy that sends again what the assistant of a conversation sent."""
 
     def play(task: Task) -> Play:
         for turn in conversation.turns:

@@ -122,7 +122,7 @@ def duplicates(account: Account) -> Iterator[Finding]:
             continue
         keys = account.named(turn)
         looked = any(first.step < s.turn.step < turn.step for k in keys for s in account.shown(k))
-        if looked and account.others(keys, account.begin(first), account.begin(turn)):
+        if looked and account.changed_since_look(first, account.begin(turn)):
             continue  # something had changed, the agent saw it and decided anew
         keyed = any(
             name in account.schema(turn.tool) or name in turn.args for name in KEY_ARGUMENTS

@@ -22,6 +22,8 @@ MENTION = re.compile(r"([a-z][a-z_]*)[ \t]*[:#]?[ \t]*#?(\d{1,18})\b")
 IDENTIFIER = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|[A-Za-z]+[-_:]\d+")
 """An address, or a word and a number: what names one thing."""
 
+ALONE = re.compile(r"(?<![\w.@-])\d{1,18}(?![\w@])")
+"""A number that is no part of a word, an address or a date."""
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
@@ -87,7 +89,7 @@ class Known:
             self._ids[int(match[2])].add(match[1])
             if self.table(match[1]):
                 rows.append(match.start(2))
-        for match in re.finditer(r"\d{1,18}", text):
+        for match in ALONE.finditer(text):
             if match.start() not in rows:
                 self._amounts.add(int(match[0]))
 

@@ -236,12 +236,21 @@ class Account:
             if commit.owner != AGENT and after < commit.row < before
         ]
 
+    def changed_since_look(self, turn: Turn, before: int) -> bool:
+        """Tell whether others changed a row that a call names after the agent's last look at it.
+
+        That is between its last look before the call and the row `before` of the journal.
+        """
+        looks = ((key, self.last(key, turn)) for key in self.named(turn))
+        return any(
+            shown is not None and self.others((key,), self.begin(shown.turn), before)
+            for key, shown in looks
+        )
+
     def changed_unseen(self, turn: Turn) -> bool:
-        """Tell whether others changed a row of a call after the agent's last look at it."""
-        keys = self.named(turn)
-        looks = [self.begin(s.turn) for key in keys if (s := self.last(key, turn))]
+        """Tell whether others changed a row of a call between the last look and its effect."""
         at = turn.commits[-1].row if turn.commits else self.answered(turn)
-        return bool(looks) and bool(self.others(keys, min(looks), at))
+        return self.changed_since_look(turn, at)
 
     def answered(self, turn: Turn) -> int:
         """Give the row of the journal that a call ends with."""

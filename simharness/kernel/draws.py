@@ -189,9 +189,9 @@ _LN2 = 762123384785
 
 @lru_cache(maxsize=1)
 def _log2_table() -> tuple[int, ...]:
-    """Tabulate log2(1 + i/256), i = 0 ..
+    """Tabulate log2(1 + i/256) for i from 0 to 256, in units of 2**-40.
 
-    256, in units of 2**-40, by squaring: ints alone, so the same everywhere.
+    By squaring: ints alone, so the same everywhere.
     """
     table: list[int] = []
     for i in range(257):

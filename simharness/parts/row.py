@@ -143,10 +143,9 @@ class RowType(Generic[R]):
         """Raise UsageError unless `value` may stand in column `name`."""
         column = self.by_name.get(name)
         if column is None:
-            near = UsageError(
+            raise UsageError(
                 f"table {table} has no column {name!r}", "columns: " + ", ".join(self.names)
             )
-            raise near
         if not column.accepts(value):
             expected = " | ".join(map(repr, column.choices)) or column.kind.__name__
             raise UsageError(

@@ -86,9 +86,9 @@ def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
 
 
 def parse_load(value: object) -> int:
-    """Read a load such as 4, "2.5" or 0.5 as thousandths. Raises UsageError outside 0 ..
+    """Read a load such as 4, "2.5" or 0.5 as thousandths.
 
-    1000 or below 1/1000.
+    Raises UsageError for what isn't from 0 to 1000 or has more than three decimals.
     """
     shown = repr(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -388,14 +388,12 @@ def store(
     `views` names the ways to read it (detail, list, search, auth), `unique` the columns whose
     values are unique.
     """
-    return StoreSpec(row, views, unique)  # type: ignore[return-value]  # Product.__init__ puts the Store in its place
+    # `Product.__init__` puts the Store in its place.
+    return StoreSpec(row, views, unique)  # type: ignore[return-value]
 
 
 def query(matches: Any, /, **fields: object) -> Query:
-    """Build a query whose text names its fields, e.g.
-
-    `query(pred, stage="negotiation", page=1)`.
-    """
+    """Build a query whose text names its fields: `query(pred, stage="negotiation", page=1)`."""
     return Query(
         ",".join(f"{k}={_escaped(v)}" for k, v in fields.items() if v is not None), matches
     )

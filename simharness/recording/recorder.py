@@ -124,10 +124,9 @@ class Recorder:
 class Teller:
     """Encodes what the agent is told, without maps.
 
-    An object is `[number of its keys' name, values...]`, an array
-    `[-1, items...]`. A row is `[-2, number, values...]` when it is told first and `[-3, place]`
-    afterwards, its place among the rows told so far, from 0: agents look at the same rows again and
-    again.
+    An object is `[number of its keys' name, values...]`, an array `[-1, items...]`. A row is
+    `[-2, number, values...]` when it is told first and `[-3, place]` afterwards, its place among
+    the rows told so far, from 0: agents look at the same rows again and again.
     """
 
     __slots__ = ("_count", "_numbers", "_told")

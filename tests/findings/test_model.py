@@ -298,6 +298,8 @@ def test_a_new_key_after_an_unknown_outcome_is_a_second_charge() -> None:
 def test_what_is_decided_anew_after_news_is_no_duplicate() -> None:
     first = mail(Play().read(deal())).other(after=2)
     assert decisive(mail(first.read(deal(2)), 2).finish().grade(True)) == set()
+    crossed = moved(mail(Play().read(deal()).other(after=2)), 1, error="conflict")
+    assert decisive(mail(crossed.read(deal(2)), 2).finish().grade(True)) == set()
     unseen = mail(Play().read(deal())).other(after=2)
     assert decisive(mail(unseen, 2).finish().grade(True)) == {"M613"}
 

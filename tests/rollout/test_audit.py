@@ -28,7 +28,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which the harness fails most episodes."""
     folder = tmp_path_factory.mktemp("runs") / "faulty"
     request = Request(scenarios=("crm/negotiation",), seeds=range(6), faults=(FAULT,), load="4")
-    run(request, folder, lambda *_: None)
+    run(request, folder, lambda done, total, summary: None)
     return folder
 
 
@@ -37,7 +37,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the sound product, long enough for the gate."""
     folder = tmp_path_factory.mktemp("runs") / "sound"
     request = Request(scenarios=("crm/negotiation",), seeds=range(60), policy="null")
-    run(request, folder, lambda *_: None)
+    run(request, folder, lambda done, total, summary: None)
     return folder
 
 
