@@ -221,7 +221,7 @@ def by_takeover(
     unsolvable = replace(
         first,
         code="H610",
-        explanation=f"from step {tainted} on the reference fails in this world, not in the repaired one",
+        explanation=f"from step {tainted} on the reference fails here, and not in the repaired world",
         mechanism="",
         effect=Effect.NONE,
         confidence=Confidence.PROVED,

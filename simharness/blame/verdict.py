@@ -94,7 +94,7 @@ class Verdict:
 
     @property
     def primary_finding(self) -> Finding | None:
-        """The finding that decided; of several of its code the first that is more than suspected."""
+        """The finding that decided: of its code, the first that is more than suspected."""
         found = [f for f in self.findings if f.code == self.primary]
         sure = (f for f in found if f.confidence is not Confidence.SUSPECTED)
         return next(sure, found[0] if found else None)
