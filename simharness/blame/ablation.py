@@ -1,6 +1,4 @@
-"""Ablation by value.
-
-The same seed, calls and instants, with suspected mechanisms telling the truth.
+"""Ablation by value: the same seed, calls and instants, with suspects telling the truth.
 
 Waits, queue places and draws stay as they were, so a mechanism that served nobody a wrong value
 changes nothing at all when it is ablated. Three arms, by who plays: the recorded calls verbatim
@@ -110,9 +108,8 @@ def takeover(
 ) -> tuple[Arm, Episode] | None:
     """Let the reference play on from before step `tainted` in both worlds.
 
-    Gives the arm and the actual world's episode.
-
-    None where the calls before that step no longer fit the repaired world.
+    Gives the arm and the actual world's episode, or None where the calls before that step no longer
+    fit the repaired world.
     """
     try:
         actual = played_on(plan, inputs, tainted, frozenset(), reference)

@@ -1,7 +1,4 @@
-"""A case.
-
-What attribution looks at, whether the episode is still in memory or was read from a file.
-"""
+"""A case: what attribution looks at, from an episode in memory or read from a file."""
 
 from __future__ import annotations
 

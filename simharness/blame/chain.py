@@ -1,7 +1,4 @@
-"""The causal chain.
-
-The rows that lead from the write, over what was seen and done, to the grade.
-"""
+"""The causal chain: the rows that lead from the write, over what was seen, to the grade."""
 
 from __future__ import annotations
 

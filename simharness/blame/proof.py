@@ -1,7 +1,6 @@
-"""Proof.
+"""Proof: re-run without the suspects.
 
-Re-run without the suspects, all of them first, then the smallest set that still changes the
-outcome.
+All of them first, then the smallest set that still changes the outcome.
 """
 
 from __future__ import annotations
@@ -116,11 +115,11 @@ def verbatim(case: Case) -> Callable[[frozenset[str]], tuple[Arm, Episode | None
 
 
 def smallest(suspects: frozenset[str], flips: Callable[[frozenset[str]], bool]) -> frozenset[str]:
-    """Reduce a set that flips the outcome to one of which no part can be left out (ddmin.
+    """Reduce a set that flips the outcome to one of which no part can be left out.
 
-    Zeller, Hildebrandt 2002).
+    The algorithm is ddmin (Zeller, Hildebrandt 2002).
     """
-    current = sorted(suspects)
+    current: list[str] = sorted(suspects)
     parts = 2
     while len(current) >= 2:
         size = -(-len(current) // parts)
@@ -129,14 +128,8 @@ def smallest(suspects: frozenset[str], flips: Callable[[frozenset[str]], bool]) 
         if smaller is not None:
             current, parts = smaller, 2
             continue
-        rest = next(
-            (
-                r
-                for c in chunks
-                if (r := [x for x in current if x not in c]) and flips(frozenset(r))
-            ),
-            None,
-        )
+        rests = ([name for name in current if name not in c] for c in chunks)
+        rest = next((r for r in rests if r and flips(frozenset(r))), None)
         if rest is not None:
             current, parts = rest, max(parts - 1, 2)
         elif size == 1:
@@ -221,7 +214,8 @@ def by_takeover(
     unsolvable = replace(
         first,
         code="H610",
-        explanation=f"from step {tainted} on the reference fails here, and not in the repaired world",
+        explanation=f"from step {tainted} on the reference fails here, "
+        "and not in the repaired world",
         mechanism="",
         effect=Effect.NONE,
         confidence=Confidence.PROVED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.story import AGENT
 from simharness.kernel.calendar import format_instant
@@ -49,11 +49,10 @@ def sightings(rows: Rows, product: type[Product]) -> list[Sighting]:
             for key, served, true, age in reads_of(row):
                 view: str = row.values["view"]
                 table = view.rpartition(".")[0]
-                differences = (
-                    differ(types[table], commits, told, table, key, served, row.index)
-                    if age
-                    else ()
-                )
+                differences: list[tuple[str, Any, Any]] = []
+                if age:
+                    kind = types[table]
+                    differences = differ(kind, commits, told, table, key, served, row.index)
                 out.append(
                     Sighting(
                         told.step,
@@ -106,18 +105,17 @@ def differ(
     true: dict[str, Any] = {}
     for row in commits:
         v = row.values
-        if (
-            v["table"] != table
-            or v["key"] != key
-            or abs(v["after"]) <= served
-            or row.index >= before
-        ):
+        if (v["table"], v["key"]) != (table, key):
             continue
-        for column, value in zip(*[iter(v["delta"])] * 2, strict=True):
-            known = row_type.columns[column]
-            true[known.name] = (
-                format_instant(value) if known.instant and value is not None else value
-            )
+        if abs(v["after"]) <= served or row.index >= before:
+            continue
+        numbers: list[int] = v["delta"][::2]
+        values: list[Any] = v["delta"][1::2]
+        for number, value in zip(numbers, values, strict=True):
+            column = row_type.columns[number]
+            if column.instant and value is not None:
+                value = format_instant(value)
+            true[column.name] = value
     return [
         (name, shown.get(name), value) for name, value in true.items() if shown.get(name) != value
     ]
@@ -126,12 +124,20 @@ def differ(
 def shown_row(told: Told, key: int) -> Mapping[str, Any]:
     """Find the row with this id in what a step told the agent."""
     for _, value in told.results:
-        if isinstance(value, dict):
-            if value.get("id") == key:
-                return value
-            for inner in value.values():
-                if isinstance(inner, list):
-                    for item in inner:
-                        if isinstance(item, dict) and item.get("id") == key:
-                            return item
+        for shown in objects_in(value):
+            if shown.get("id") == key:
+                return shown
     return {}
+
+
+def objects_in(value: object) -> Iterator[Mapping[str, Any]]:
+    """Give an answer that is an object, then the objects in its lists."""
+    if not isinstance(value, dict):
+        return
+    answer = cast("dict[str, Any]", value)
+    yield answer
+    for inner in answer.values():
+        if isinstance(inner, list):
+            for item in cast("list[object]", inner):
+                if isinstance(item, dict):
+                    yield cast("dict[str, Any]", item)

@@ -1,8 +1,4 @@
-"""A verdict.
-
-Whose fault an episode's outcome was, how that was proved, and whether the episode may be trained
-on.
-"""
+"""A verdict: whose fault an outcome was, how that was proved, and whether to train on it."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.turns import VERSION_ARGUMENTS, split
@@ -122,8 +123,7 @@ class Known:
         return any(
             number in (a + b, a - b, a * b, a * b // 100, a * (100 - b) // 100)
             for group in self._groups
-            for a in group
-            for b in group
+            for a, b in permutations(group, 2)
         )
 
 

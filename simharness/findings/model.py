@@ -8,7 +8,7 @@ criterion rests on or speaks of.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from simharness.findings.coping import (
     REFUSING,
@@ -136,9 +136,9 @@ def ungrounded(account: Account) -> Iterator[Finding]:
 def strangers(account: Account, turn: Turn, known: Known) -> Iterator[tuple[str, object]]:
     """Give the values of a call that nothing had told, with their names."""
     if turn.tool in SPEECH:
-        refs: Any = turn.args.get("refs")
-        named = (ref for ref in refs if isinstance(ref, str)) if isinstance(refs, list) else ()
-        texts = [turn.text, *named]
+        refs = turn.args.get("refs")
+        items = cast("list[object]", refs) if isinstance(refs, list) else []
+        texts = [turn.text, *(ref for ref in items if isinstance(ref, str))]
         for word, number in mentions(texts):
             if (table := known.table(word)) and not known.has_id(number, word):
                 yield "row", f"{table}:{number}"

@@ -41,9 +41,8 @@ def word_of(name: str) -> int:
 class Draws:
     """The one source of random words of a world.
 
-    A single Philox generator, re-keyed for every fetch.
-
-    Not safe to share between threads; a world is driven by one thread at a time.
+    A single Philox generator, re-keyed for every fetch. Not safe to share between threads; a world
+    is driven by one thread at a time.
     """
 
     __slots__ = ("_bits", "_inner", "_raw", "_state", "counts", "seed")

@@ -99,10 +99,7 @@ class Operation(Stream):
         return self.world.pause(self.wait_ticks(span, label, k))
 
     def wait_ticks(self, span: Span, label: str, k: int = 0) -> int:
-        """Decide the length of the elastic wait `label` in ticks.
-
-        Pinned, decided by name, or drawn.
-        """
+        """Decide the length of the elastic wait `label` in ticks: pinned, exact, or drawn."""
         pins = self.pins
         if pins is not None and label in pins:
             return pins[label]

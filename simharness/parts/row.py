@@ -1,7 +1,4 @@
-"""Immutable rows, and what is known of a row type once and for all.
-
-Its columns, their kinds, its bytes.
-"""
+"""Immutable rows, and what is known of a row type: its columns and their kinds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A store.
-
-One table of a product with its views, its locks and the way it is written, as the knobs say.
-"""
+"""A store: one table of a product, with its views, its locks and the way it is written."""
 
 from __future__ import annotations
 
@@ -245,9 +242,7 @@ class Store(Generic[R]):
     def edit(
         self, op: Operation, key: int, if_version: int | None = None
     ) -> Generator[Event, Any, Edit[R]]:
-        """Begin a read-think-write of one row.
-
-        Lock it as the knobs say, read it, let the wait `db` pass.
+        """Begin a read-think-write of one row: lock it, read it, let the wait `db` pass.
 
         The caller must `close()` the edit, whatever happens. Raises Refused as `update` does.
         """

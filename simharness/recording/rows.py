@@ -1,7 +1,4 @@
-"""The rows of a recording.
-
-Decoded, with absolute instants and the steps they belong to, without running anything.
-"""
+"""The rows of a recording, decoded: absolute instants, and the steps they belong to."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ def test_each_of_the_two_defects_is_sufficient_alone(seed: int) -> None:
         config = {key: value for key, value in NEVER.items() if key.startswith(table)}
         judged = verdict(seed, config)
         assert judged.kind is Class.HARNESS, table
-        assert {f.mechanism for f in judged.findings if f.code == "H112"} == {f"cache:{table}.detail"}
+        found = {f.mechanism for f in judged.findings if f.code == "H112"}
+        assert found == {f"cache:{table}.detail"}
 
 
 def quits(task: Task) -> Generator[Action, Observation, None]:
@@ -96,7 +97,9 @@ def test_the_sound_control_of_the_same_story_passes_without_a_finding() -> None:
 
 
 @given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 9), min_size=1))
-def test_the_smallest_set_has_no_part_that_can_be_left_out(needed: set[int], extra: set[int]) -> None:
+def test_the_smallest_set_has_no_part_that_can_be_left_out(
+    needed: set[int], extra: set[int]
+) -> None:
     names = {f"m{i}" for i in needed}
     everything = frozenset(names | {f"m{i}" for i in extra})
     assert smallest(everything, lambda part: names <= part) == names

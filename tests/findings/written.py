@@ -97,8 +97,8 @@ class Play:
         return self
 
     def finish(self, message: str = "bye", outcome: str = "", waited: int = 0, **more: Any) -> Play:
-        given: dict[str, Any] = {"message": message, **({"outcome": outcome} if outcome else {}), **more}
-        self.call("finish", **given)
+        told: dict[str, Any] = {"outcome": outcome} if outcome else {}
+        self.call("finish", message=message, **told, **more)
         return self.end("finish", outcome or "done", waited)
 
     def end(self, reason: str, outcome: str = "", waited: int = 0) -> Play:
