@@ -167,7 +167,7 @@ class Env:
         breach = self.episode.breaches[-1]
         text = (
             f"{breach.view} served {breach.view.partition('.')[0]}:{breach.key} v{breach.served}, "
-            f"the truth was v{breach.true} for {humanize(breach.age)} (seed {self.plan.seed}, "
+            f"out of date for {humanize(breach.age)}, now v{breach.true} (seed {self.plan.seed}, "
             f"step {record.input.step}, simulated time {format_duration(record.t)})"
         )
         self.episode.ended = True
@@ -220,15 +220,18 @@ def run(
     scenario: str,
     *,
     seed: int = 0,
-    policy: str = "expert",
+    policy: str | Policy = "expert",
     load: int | float | str = 1,
     faults: Sequence[str] = (),
     profile: str = "",
     config: Mapping[str, Any] | None = None,
     schedule: str = "fifo",
 ) -> Outcome:
-    """Run one episode with a scripted policy or a transcript, and judge it."""
+    """Run one episode and judge it; `policy` is a name, `transcript:FILE`, or a policy itself."""
     plan = make_plan(scenario, seed, load, faults, profile, config, schedule)
+    if not isinstance(policy, str):
+        name = getattr(policy, "__name__", type(policy).__name__)
+        return finish(new_episode(plan, name), policy, askable=True)
     episode = new_episode(plan, policy)
     source = PolicySource(policy, episode.scenario, 1)
     return finish(episode, source.policy(0), askable=source.askable)
@@ -273,6 +276,8 @@ def make_plan(
     schedule: str = "fifo",
 ) -> Plan:
     """Build a plan from what people write; `instance.NAME` keys of the config pin the instance."""
+    if isinstance(faults, str):
+        raise UsageError(f"faults {faults!r} is a text", f"give a list: [{faults!r}]")
     knobs: dict[str, Any] = {}
     pins: dict[str, Any] = {}
     for key, value in (config or {}).items():

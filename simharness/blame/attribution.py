@@ -6,6 +6,7 @@ fraction of the cost of the episode. An audit of a recording always runs every d
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simharness.blame.case import Case, case_of, case_of_record, model_findings
@@ -49,7 +50,11 @@ def judge(
             findings=(),
             sentence="the goal is met and nothing was out of contract",
         )
-    return judge_case(case_of(episode, policy, reference))
+    judged = judge_case(case_of(episode, policy, reference))
+    if episode.aborted is not None:
+        # The journal holds no texts of exceptions, which differ between builds; the verdict may.
+        return replace(judged, sentence=episode.aborted.message)
+    return judged
 
 
 def judge_record(record: EpisodeRecord) -> Verdict:

@@ -12,6 +12,10 @@ Z_ONE_SIDED = 1.6448536269514722
 """95 % one-sided normal quantile."""
 
 
+FURTHER_MAX = 20_000
+"""Further episodes beyond which a gate is told to be undecidable."""
+
+
 class Gate(StrEnum):
     """The three answers of a gate."""
 
@@ -72,3 +76,14 @@ def gate(failures: int, episodes: int, limit: float) -> Gate:
     if low > limit:
         return Gate.FAIL
     return Gate.INCONCLUSIVE
+
+
+def further_episodes(failures: int, episodes: int, limit: float) -> int | None:
+    """Give how many more episodes decide the gate if the rate stays as it is; None for too many."""
+    if episodes == 0:
+        return None
+    for more in range(1, FURTHER_MAX):
+        n = episodes + more
+        if gate(round(failures * n / episodes), n, limit) is not Gate.INCONCLUSIVE:
+            return more
+    return None

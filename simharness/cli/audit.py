@@ -12,9 +12,10 @@ from simharness.blame.case import case_of_record
 from simharness.blame.chain import chain_of, tell_chain
 from simharness.blame.curve import critical_step, no_return
 from simharness.blame.quarantine import read_reviews, reason_for, settled
-from simharness.blame.statistics import Gate
+from simharness.blame.statistics import Gate, further_episodes
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import ProgressLine, emit_json, reward_text, table
+from simharness.errors import UsageError
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import LIMIT, Item, Report, audit, key_of
 
@@ -42,11 +43,13 @@ def command(
     """Judge recordings: findings, whose fault, the proof; for a run the failure rate and a gate."""
     if episode is not None:
         return one(path, episode, curve, as_json)
+    if curve and path.is_dir():
+        raise UsageError("--curve is for one episode", "name it with --episode SCENARIO:SEED")
     progress = ProgressLine("episodes")
     report = audit(
         path,
         limit=max_rate if max_rate is not None else LIMIT,
-        progress=lambda n: progress.update(n, n),
+        progress=lambda n: progress.update(n, 0),
     )
     progress.close()
     gated = max_rate is not None or path.is_dir()
@@ -69,7 +72,7 @@ def page(report: Report) -> None:
         f"  failures of the harness: {report.failures} ({failure['point']:.1%}; 95 %: "
         f"{failure['low']:.1%} to {failure['high']:.1%}), quarantined {record['quarantined']}"
     )
-    click.echo(f"  gate at {report.limit:.1%}: {record['gate']}")
+    click.echo(f"  gate at {report.limit:.1%}: {record['gate']}{what_is_missing(report)}")
     for problem in report.problems:
         click.echo(click.style(f"  {problem}", fg="yellow"))
     if zero := report.zero_tolerance():
@@ -79,6 +82,18 @@ def page(report: Report) -> None:
         table(("code", "episodes", "what"), [(c, n, code(c).explanation) for c, n in worst])
     for item in report.first_to_look_at():
         look(report, item)
+
+
+def what_is_missing(report: Report) -> str:
+    """Say how many further episodes an inconclusive gate needs if the rate stays as it is."""
+    if report.gate() is not Gate.INCONCLUSIVE:
+        return ""
+    more = further_episodes(report.failures, len(report.items), report.limit)
+    if report.unfinished:
+        return " (the run is unfinished)"
+    if more is None:
+        return " (the rate is too close to the limit for any number of episodes)"
+    return f" ({more} more episodes at this rate would decide)"
 
 
 def look(report: Report, item: Item) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,10 @@ def hexadecimal(value: object) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
-    """Print a table; columns as wide as their widest cell, numbers to the right."""
+    """Print a table; columns as wide as their widest cell, numbers to the right.
+
+    The last column is wrapped at the width of the terminal, 100 columns where there is none.
+    """
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [
         max(len(h), *(len(row[i]) for row in cells)) if cells else len(h)
@@ -47,9 +52,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
             ).rstrip()
         )
 
+    width = shutil.get_terminal_size((100, 24)).columns
+    before = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
+    room = max(24, width - before)
     click.echo(click.style(line(list(head)), dim=True))
     for row in cells:
-        click.echo(line(row))
+        first, *more = textwrap.wrap(row[-1], room, break_on_hyphens=False) or [""]
+        click.echo(line([*row[:-1], first]))
+        for rest in more:
+            click.echo(" " * before + rest)
 
 
 def reward_number(score: int | None) -> float | None:
@@ -82,8 +93,12 @@ class ProgressLine:
             return
         self._last = now
         seconds = (now - self._start) / 1e9
-        left = seconds / done * (total - done)
-        text = f"{done}/{total} {self._noun}, {done / seconds:.0f}/s, {left:.0f} s left{note}"
+        rate = f"{done / seconds:.0f}/s"
+        if total:
+            left = seconds / done * (total - done)
+            text = f"{done}/{total} {self._noun}, {rate}, {left:.0f} s left{note}"
+        else:
+            text = f"{done} {self._noun}, {rate}{note}"
         if self._live:
             self._write(text)
             self._shown = True

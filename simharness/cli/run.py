@@ -140,7 +140,5 @@ def report(summary: Summary, folder: str, as_json: bool) -> None:
     )
     if summary.worst:
         scenario, seed, _ = summary.worst[0].rsplit(":", 2)
-        look = shlex.join(
-            ["simharness", "show", folder, "--episode", f"{scenario}:{seed}", "--truth"]
-        )
+        look = shlex.join(["simharness", "audit", folder, "--episode", f"{scenario}:{seed}"])
         click.echo(f"  look at: {look}")

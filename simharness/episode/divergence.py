@@ -83,10 +83,9 @@ def diverged(
         report.append("last common rows:")
         report += [f"  {row}" for row in common.last]
     report.append("likely causes: " + "; ".join(causes(name, changed)))
-    path = record.path or "FILE"
-    return Divergence(
-        "\n".join(report), f"simharness show {path} --step {step}", CLASSES[name], name, index, step
-    )
+    episode = f"{record.header.get('scenario')}:{record.header.get('seed')}"
+    show = f"simharness show {record.path or 'FILE'} --episode {episode} --step {step}"
+    return Divergence("\n".join(report), show, CLASSES[name], name, index, step)
 
 
 def step_at(record: EpisodeRecord, index: int) -> int:

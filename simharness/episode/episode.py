@@ -146,7 +146,7 @@ class Episode:
         self.aborted: HarnessError | None = None
         self.interrupted = False
         """Whether Ctrl-C or the like came amid a step, which then has no STEP in the recording."""
-        profile = plan.profile or scenario.profile
+        profile = plan.profile or scenario.profile_for(product_class.profiles)
         settings = resolve_settings(product_class, profile, plan.config)
         load = 0 if "background" in repair else plan.load
         faults = [find_fault(product_class, text) for text in plan.faults]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from simharness.episode.transcript import RawCall
@@ -12,7 +13,7 @@ from simharness.kernel.draws import Draws, Stream
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Mapping
 
     from simharness.episode.episode import Episode, StepRecord
 
@@ -59,6 +60,10 @@ def perform(
         return episode.say(action, at)
     if isinstance(action, Call):
         return episode.call((raw_call(action),), at, pins)
+    if not isinstance(action, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"action {action!r:.80} is no action", "give a Call, a list of Calls, text, or None"
+        )
     calls: list[RawCall] = []
     for item in action:
         # Callers may be untyped.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from simharness.findings.finding import Finding
 from simharness.units import SECOND, humanize
@@ -24,9 +25,7 @@ def broken_locks(story: Story) -> Iterator[Finding]:
     """Find locks with two holders, locks kept after the answer, and writes without the lock."""
     holders: dict[str, dict[Op, Row]] = {}
     given_back: dict[tuple[str, Op], Row] = {}
-    for row in story.rows:
-        if row.kind not in ("LOCK", "UNLOCK", "COMMIT"):
-            continue
+    for row in story.of("LOCK", "UNLOCK", "COMMIT"):
         v = row.values
         op: Op = (v["owner"], v["n"])
         if row.kind == "COMMIT":
@@ -57,9 +56,7 @@ def kept_locks(story: Story) -> Iterator[Finding]:
         return
     answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
     held: dict[tuple[str, Op], Row] = {}
-    for row in story.rows:
-        if row.kind not in ("LOCK", "UNLOCK"):
-            continue
+    for row in story.of("LOCK", "UNLOCK"):
         v = row.values
         op: Op = (v["owner"], v["n"])
         if row.kind == "LOCK":
@@ -117,9 +114,7 @@ def starved_locks(story: Story) -> Iterator[Finding]:
         return
     waiting: dict[Op, Row] = {}
     holder: dict[str, Op] = {}
-    for row in story.rows:
-        if row.kind not in ("LOCK", "UNLOCK", "LOCKWAIT", "LOCKTIMEOUT"):
-            continue
+    for row in story.of("LOCK", "UNLOCK", "LOCKWAIT", "LOCKTIMEOUT"):
         v = row.values
         op: Op = (v["owner"], v["n"])
         lock: str = v["lock"]
@@ -185,7 +180,8 @@ def starved(story: Story, since: Row, row: Row, what: str) -> Finding:
 # --- lifetimes of cached answers ------------------------------------------------------------------
 
 
-class Life(NamedTuple):
+@dataclass(slots=True)
+class Life:
     """One cached answer."""
 
     fill: Row
@@ -223,7 +219,7 @@ def broken_lifetimes(story: Story) -> Iterator[Finding]:
                 del lives[place]
                 yield lifetime(story, life, row, f"was still served at an age of {humanize(age)}")
             else:
-                lives[place] = Life(life.fill, row.t)
+                life.touched = row.t
 
 
 def lifetime(story: Story, life: Life, row: Row, what: str) -> Finding:

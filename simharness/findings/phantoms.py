@@ -29,40 +29,35 @@ def phantom_versions(story: Story) -> Iterator[Finding]:
     Of a row without any commit, the start version isn't on record: the lowest that anybody was
     served is taken for it.
     """
-    start = start_versions(story)
+    first: dict[Place, dict[int, Row]] = {}
+    """Of rows without a commit: the first read of each version."""
     told: set[tuple[Place, int]] = set()
     for row in story.reads:
-        view: str = row.values["view"]
-        table = view.rpartition(".")[0]
+        table = row.values["view"].rpartition(".")[0]
         for key, version, _, _ in served_keys(row):
             place = table, key
             history = story.commits.get(place)
             if history is None:
-                known = version <= start[place]
-                newest = start[place]
-            else:
-                known = version == history[0].before or any(
-                    c.after == version and c.row < row.index for c in history
-                )
-                newest = max(
-                    (c.after for c in history if c.row < row.index), default=history[0].before
-                )
-            if known or (place, version) in told:
+                first.setdefault(place, {}).setdefault(version, row)
                 continue
-            told.add((place, version))
-            yield phantom(
-                story,
-                row,
-                place,
-                {"served": version, "true": newest},
-                f"{view} served {table}:{key} v{version}, which nobody had committed: "
-                f"the newest was v{newest}",
+            known = version == history[0].before or any(
+                c.after == version and c.row < row.index for c in history
             )
+            if not known and (place, version) not in told:
+                told.add((place, version))
+                earlier = (c.after for c in history if c.row < row.index)
+                newest = max(earlier, default=history[0].before)
+                yield phantom_version(story, row, place, version, newest)
+    lowest = {place: min(versions) for place, versions in first.items()}
+    read_by_others(story, lowest)
+    for place, versions in first.items():
+        for version, row in versions.items():
+            if version > lowest[place]:
+                yield phantom_version(story, row, place, version, lowest[place])
 
 
-def start_versions(story: Story) -> dict[Place, int]:
-    """Give the lowest version of each row that anybody read, or that the agent saw in a list."""
-    lowest: dict[Place, int] = {}
+def read_by_others(story: Story, lowest: dict[Place, int]) -> None:
+    """Lower the lowest versions of rows to what background actors read."""
     tables: dict[str, str] = {}
     for row in story.of("READ"):
         v = row.values
@@ -71,15 +66,17 @@ def start_versions(story: Story) -> dict[Place, int]:
         if table is None:
             table = tables[view] = view.rpartition(".")[0]
         place = table, v["key"]
-        if v["served"] < lowest.get(place, 1 << 62):
+        if v["served"] < lowest.get(place, 0):
             lowest[place] = v["served"]
-    for row in story.reads:
-        if row.kind == "LIST":
-            table = row.values["view"].rpartition(".")[0]
-            for key, version, _, _ in served_keys(row):
-                if version < lowest.get((table, key), 1 << 62):
-                    lowest[table, key] = version
-    return lowest
+
+
+def phantom_version(story: Story, row: Row, place: Place, version: int, newest: int) -> Finding:
+    """Build an H230 of a version."""
+    text = (
+        f"{row.values['view']} served {place[0]}:{place[1]} v{version}, which nobody had "
+        f"committed: the newest was v{newest}"
+    )
+    return phantom(story, row, place, {"served": version, "true": newest}, text)
 
 
 def phantom(

@@ -45,24 +45,32 @@ def judged(story: Story, row: Row, key: int, served: int, true: int, age: int) -
     later = newer_than(story, table, key, served, row.index)
     if not later:
         return
-    saw = f"{view} served {table}:{key} v{served}, the truth was v{true} for {humanize(age)}"
+    saw = f"{view} served {table}:{key} v{served}, out of date for {humanize(age)} (now v{true})"
     if age > v["bound"]:
         if v["source"] == "cache" and not invalidated(story, view, later[0], row.index):
             code, text = "H112", f"{saw}, and no invalidation of v{served} was carried out"
         else:
             code, text = "H110", f"{saw} (allowed: {humanize(v['bound'])})"
-        yield stale(story, row, later[0], (served, true, age), code, text)
+        yield stale(story, row, later, (served, true, age), code, text)
     own = [c for c in later if c.owner == AGENT]
     if own:
         text = f"{saw}, although the agent itself wrote v{own[0].after}"
-        yield stale(story, row, later[0], (served, true, age), "H111", text)
+        yield stale(story, row, later, (served, true, age), "H111", text)
 
 
 def stale(
-    story: Story, row: Row, cause: Commit, read: tuple[int, int, int], code: str, text: str
+    story: Story,
+    row: Row,
+    missed: Sequence[Commit],
+    read: tuple[int, int, int],
+    code: str,
+    text: str,
 ) -> Finding:
     """Build a finding of one key of one stale read; `read` is version served, true version, age."""
     v = row.values
+    cause = missed[0]
+    # The commit that made it stale, and the newest ones: what the reader needed may be any of them.
+    shown = [cause, *missed[1:][-3:]]
     name = f"{cause.table}:{cause.key}"
     served, true, age = read
     return Finding(
@@ -78,7 +86,7 @@ def stale(
             "age": age,
             "source": v["source"],
         },
-        events=(cause.row, row.index),
+        events=(*(commit.row for commit in shown), row.index),
         explanation=text,
         mechanism=f"cache:{v['view']}" if v["source"] == "cache" else "",
     )
@@ -285,10 +293,10 @@ def silent_staleness(story: Story) -> Iterator[Finding]:
             if not later or any(c.owner == AGENT for c in later):
                 continue
             text = (
-                f"{v['view']} served {table}:{key} v{served}, the truth was v{true} for "
-                f"{humanize(age)}: allowed up to {humanize(v['bound'])}, and not said"
+                f"{v['view']} served {table}:{key} v{served}, out of date for "
+                f"{humanize(age)} (now v{true}): allowed up to {humanize(v['bound'])}, and not said"
             )
-            yield stale(story, row, later[-1], (served, true, age), "A120", text)
+            yield stale(story, row, later[-1:], (served, true, age), "A120", text)
 
 
 def signalled(value: object) -> bool:

@@ -421,8 +421,19 @@ def failure(world: World, event: Event) -> BaseException:
         return cause
     name = event.name if isinstance(event, Process) else type(event).__name__
     error = ProcessFailed(
-        f"process {name!r} raised {type(cause).__name__}: {cause} "
-        f"(simulated time {format_duration(world.ticks)})"
+        f"process {name!r} raised {type(cause).__name__}: {cause} ({place_of(cause)}, "
+        f"simulated time {format_duration(world.ticks)})"
     )
     error.__cause__ = cause
     return error
+
+
+def place_of(error: BaseException) -> str:
+    """Say where an exception was raised: file, line and function."""
+    trace = error.__traceback__
+    if trace is None:
+        return "nowhere"
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}, in {code.co_name}"

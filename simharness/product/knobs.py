@@ -128,7 +128,8 @@ def items_of(value: object) -> Sequence[object] | None:
 
 
 def _duration(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    # A bare number would be read as microseconds by some and as seconds by others.
+    if not isinstance(value, str):
         raise UsageError(f"got {value!r}")
     return parse_duration(value)
 

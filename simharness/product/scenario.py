@@ -12,7 +12,7 @@ from simharness.kernel.calendar import instant
 from simharness.units import HOUR, SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from simharness.kernel.draws import Stream
     from simharness.parts.row import Row
@@ -114,35 +114,44 @@ class Scenario(Generic[P]):
     policies: ClassVar[Mapping[str, Policy]] = {}
     """Scripted policies of this scenario; `expert` is the reference."""
 
+    def profile_for(self, profiles: Collection[str]) -> str:
+        """Give the knob profile of sound episodes; `bare` for a product that has no other."""
+        return self.profile if self.profile in profiles else "bare"
+
+    def _undefined(self, method: str) -> UsageError:
+        return UsageError(
+            f"scenario {self.id!r} has no {method}()", f"define it in {type(self).__name__}"
+        )
+
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
         """Give the rows that all instances start from, by table."""
-        raise NotImplementedError
+        raise self._undefined("base_rows")
 
     def draw(self, drawing: Drawing) -> None:
         """Draw the instance."""
-        raise NotImplementedError
+        raise self._undefined("draw")
 
     def start(self, product: P, instance: Instance) -> int:
         """Put the instance's own rows into place.
 
         Gives the row id that the agent is signed in as.
         """
-        raise NotImplementedError
+        raise self._undefined("start")
 
     def people(self, product: P, instance: Instance) -> None:
         """Start the background users and whatever else acts."""
 
     def prompt(self, instance: Instance) -> str:
         """Tell the agent its task."""
-        raise NotImplementedError
+        raise self._undefined("prompt")
 
     def brief(self, instance: Instance) -> dict[str, Any]:
         """Give the facts of the prompt as data, for scripted policies.
 
         Nothing that the prompt doesn't say.
         """
-        raise NotImplementedError
+        raise self._undefined("brief")
 
     def goal(self, product: P, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         """Judge the final hidden truth."""
-        raise NotImplementedError
+        raise self._undefined("goal")

@@ -172,6 +172,11 @@ def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
             raise UsageError(
                 f"argument {parameter.name!r} of tool {name!r} can't be called that", "rename it"
             )
+        if parameter.name not in hints:
+            raise UsageError(
+                f"argument {parameter.name!r} of tool {name!r} has no type hint",
+                "the schema that agents see is made from it",
+            )
         check, schema = argument(hints[parameter.name], f"{name}.{parameter.name}")
         required = parameter.default is inspect.Parameter.empty
         parameters.append(

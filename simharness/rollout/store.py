@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from simharness import __version__
 from simharness.blame.statistics import gate, rate
 from simharness.errors import RecordingError, UsageError
+from simharness.product.goal import MILLION
 from simharness.recording.format import from_os_error
 from simharness.recording.writer import ShardWriter
 
@@ -114,6 +115,17 @@ class Summary:
         }
 
 
+def as_told(verdict: Verdict) -> dict[str, Any]:
+    """Give a verdict as a line of JSON tells it: rewards as floats, the findings left out."""
+    record = verdict.record()
+    del record["findings"]
+    for part in (record, *record["arms"]):
+        for name in ("score", "score_before"):
+            if part.get(name) is not None:
+                part[name] /= MILLION
+    return record
+
+
 class RunStore:
     """Writes a run directory, episode by episode; what was written survives whatever stops it."""
 
@@ -147,7 +159,7 @@ class RunStore:
             "shard": f"{self._shard:05d}.simrec",
             "digest": episode.digest,
             "steps": len(episode.steps),
-            **{k: v for k, v in verdict.record().items() if k != "findings"},
+            **as_told(verdict),
         }
         try:
             self._verdicts.write(json.dumps(line, separators=(",", ":")) + "\n")
