@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,12 +16,16 @@ from simharness.episode.episode import load_text
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.errors import UsageError
+from simharness.findings.story import AGENT
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import Rows, Told, read_rows
 from simharness.units import format_duration, humanize
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simharness.episode.episode import Input
+    from simharness.kernel.journal import Row
     from simharness.recording.reader import EpisodeRecord
 
 
@@ -32,19 +38,24 @@ if TYPE_CHECKING:
     metavar="N",
     help="One step in full, with its journal rows.",
 )
+@click.option("--all", "whole", is_flag=True, help="With --step: the rows of everybody else, too.")
 @click.option("--truth", is_flag=True, help="Every read of the agent beside the truth.")
 @click.option(
     "--messages", is_flag=True, help="The episode as one line of chat JSONL (for transcript:FILE)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(
-    path: Path, episode: str | None, step: int | None, truth: bool, messages: bool, as_json: bool
+    path: Path,
+    episode: str | None,
+    step: int | None,
+    whole: bool,
+    truth: bool,
+    messages: bool,
+    as_json: bool,
 ) -> int:
     """Show what the agent did and saw, and with --truth what was true."""
     record = one_episode(path, episode)
     if messages:
-        import json
-
         click.echo(json.dumps({"messages": chat_messages(record)}, separators=(",", ":")))
         return 0
     rows = read_rows(record)
@@ -57,7 +68,7 @@ def command(
         return 0
     heading(record, rows)
     if step is not None:
-        one_step(rows, inputs, seen, step)
+        one_step(rows, inputs, seen, step, whole=whole)
     elif truth:
         truth_table(seen)
     else:
@@ -75,7 +86,8 @@ def heading(record: EpisodeRecord, rows: Rows) -> None:
     header = record.header
     faults = ", ".join(map(str, faults_of(record))) or "no fault"
     last = rows.steps[-1] if rows.steps else None
-    reward = reward_text(last.reward) if last else "none"
+    ended = last is not None and (last.terminated or last.truncated)
+    reward = reward_text(last.reward) if last is not None and ended else "none"
     policy = record.info.get("policy", "unknown")
     load = header.get("load")
     shown = load_text(load) if isinstance(load, int) else "unknown"
@@ -156,7 +168,9 @@ def truth_table(seen: list[Sighting]) -> None:
     table(("step", "saw", "true", "age"), lines)
 
 
-def one_step(rows: Rows, inputs: list[Input], seen: list[Sighting], step: int) -> None:
+def one_step(
+    rows: Rows, inputs: list[Input], seen: list[Sighting], step: int, *, whole: bool
+) -> None:
     """Print one step in full."""
     told = next(t for t in rows.steps if t.step == step)
     given = next(i for i in inputs if i.step == step)
@@ -164,10 +178,31 @@ def one_step(rows: Rows, inputs: list[Input], seen: list[Sighting], step: int) -
     click.echo(f"step {step}, sent {format_duration(given.at)}, answered {format_duration(told.t)}")
     click.echo(f"  did: {did(given)}")
     for _, value in told.results:
-        click.echo(f"  told: {value!a}")
+        text = json.dumps(value, ensure_ascii=True)
+        for line in textwrap.wrap(text, 96, break_on_hyphens=False):
+            click.echo(f"  told: {line}")
     truth_table([s for s in seen if s.step == step])
-    for row in rows.rows[told.first : end]:
+    found = rows.rows[told.first : end]
+    shown = found if whole else about_agent(found)
+    for row in shown:
         click.echo(f"  {ascii(str(row))[1:-1]}")
+    if len(shown) < len(found):
+        click.echo(f"  ({len(found) - len(shown)} rows of others; --all shows them)")
+
+
+def about_agent(rows: Sequence[Row]) -> list[Row]:
+    """Give the agent's rows, and those of others that concern the rows that it read."""
+    keys: set[tuple[str, object]] = set()
+    for row in rows:
+        if row.kind == "READ" and row.values["owner"] == AGENT:
+            keys.add((row.values["view"].partition(".")[0], row.values["key"]))
+
+    def concerns(row: Row) -> bool:
+        v = row.values
+        table = str(v.get("table") or v.get("view") or "").partition(".")[0]
+        return v.get("owner") == AGENT or row.kind == "GRADE" or (table, v.get("key")) in keys
+
+    return [row for row in rows if concerns(row)]
 
 
 def as_record(

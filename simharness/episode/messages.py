@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simharness.episode.inputs import read_inputs
+from simharness.episode.replay import plan_of
+from simharness.product.registry import load_scenario
 from simharness.recording.rows import read_rows
 
 if TYPE_CHECKING:
@@ -16,9 +18,9 @@ def chat_messages(record: EpisodeRecord) -> list[dict[str, Any]]:
     """Give the assistant's turns and the tools' answers; the assistant's arguments are verbatim."""
     rows = read_rows(record)
     told = {step.step: step for step in rows.steps}
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": f"episode {record.header.get('scenario')}"}
-    ]
+    plan = plan_of(record)
+    _, scenario = load_scenario(plan.scenario)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": scenario.prompt(dict(plan.pins))}]
     for given in read_inputs(record):
         if given.kind == "text":
             messages.append({"role": "assistant", "content": given.text})
