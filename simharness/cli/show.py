@@ -194,7 +194,7 @@ def about_agent(rows: Sequence[Row]) -> list[Row]:
     """Give the agent's rows, and those of others that concern the rows that it read."""
     keys: set[tuple[str, object]] = set()
     for row in rows:
-        if row.kind == "READ" and row.values["owner"] == AGENT:
+        if row.kind == "READ" and row.values["owner"] == AGENT and not is_auth(row):
             keys.add((row.values["view"].partition(".")[0], row.values["key"]))
 
     def concerns(row: Row) -> bool:
@@ -203,6 +203,11 @@ def about_agent(rows: Sequence[Row]) -> list[Row]:
         return v.get("owner") == AGENT or row.kind == "GRADE" or (table, v.get("key")) in keys
 
     return [row for row in rows if concerns(row)]
+
+
+def is_auth(row: Row) -> bool:
+    """Tell whether a read only checked permissions."""
+    return str(row.values["view"]).endswith(".auth")
 
 
 def as_record(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -254,7 +255,8 @@ def test_a_handler_that_raises_makes_the_episode_the_harnesss_and_worth_nothing(
     (finding,) = (f for f in verdict.findings if f.code == "H810")
     assert finding.evidence == {"operation": "agent#65536", "type": "KeyError"}
     assert finding.step == 1
-    assert verdict.sentence == "the handler of agent#65536 raised KeyError"
+    assert finding.explanation == "the handler of agent#65536 raised KeyError"
+    assert "KeyError" in verdict.sentence
 
 
 def test_a_background_user_whose_call_raises_aborts_as_well(tmp_path: Path) -> None:
@@ -453,9 +455,9 @@ def test_raise_names_view_key_versions_seed_and_step() -> None:
         stepped(env, EXPERT)
     breach = env.episode.breaches[-1]
     deal = env.episode.instance["deal"]
-    assert raised.value.message.startswith(
-        f"deals.detail served deals:{deal} v{breach.served}, the truth was v{breach.true} for "
-    )
+    assert raised.value.message.startswith(f"deals.detail served deals:{deal} v{breach.served}, ")
+    assert re.search(rf"\bv{breach.true}\b", raised.value.message)
+    assert breach.served < breach.true
     assert f"(seed 3, step {env.episode.count}, simulated time " in raised.value.message
     assert raised.value.hint == (
         f"simharness run {NEGOTIATION} --seed 3 --load 4 --fault crm.invalidation-lost"
