@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from simharness.episode.transcript import RawCall, parse_arguments
 from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
@@ -92,8 +92,9 @@ class Result(NamedTuple):
     """The answer, or the error as `{"code", "message", "retryable", ...}`."""
 
     def json(self) -> dict[str, Any]:
-        """Give the result as the agent sees it."""
-        return {"id": self.id, "tool": self.tool, "value" if self.ok else "error": self.value}
+        """Give the result as the agent sees it: a copy, so that whoever gets it may change it."""
+        key = "value" if self.ok else "error"
+        return {"id": self.id, "tool": self.tool, key: copied(self.value)}
 
 
 class StepRecord(NamedTuple):
@@ -537,6 +538,15 @@ class Episode:
     def passed(self) -> bool:
         """Whether the goal holds by the truth, whatever was paid."""
         return bool(self.criteria) and score(self.criteria) >= self.scenario.pass_mark
+
+
+def copied(value: Any) -> Any:
+    """Copy a JSON value."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [copied(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def stuck(world: World, process: Process, begin: int) -> Deadlock:

@@ -7,8 +7,7 @@ is the difference to the row before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simharness.errors import DamagedRecording
 
@@ -105,11 +104,10 @@ NAMES: Final[dict[int, str]] = {
 """Kind number to its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One decoded row."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # the row's, not the tuple's
     """Place in the episode, from 0."""
     kind: str
     t: int
@@ -119,6 +117,31 @@ class Row:
     def __str__(self) -> str:
         inner = " ".join(f"{k}={v!r}" for k, v in self.values.items())
         return f"#{self.index} {self.t / 1_000_000:.6f}s {self.kind} {inner}"
+
+
+class Plan(NamedTuple):
+    """How rows of one kind are decoded."""
+
+    columns: tuple[str, ...]
+    interned: tuple[str, ...]
+    """Columns that hold the number of a name."""
+    mixed: tuple[str, ...]
+    """Columns that hold a row id, or the number of a name."""
+
+
+PLANS: Final[dict[int, Plan]] = {
+    kind: Plan(
+        tuple(c.lstrip("@~") for c in columns),
+        tuple(c[1:] for c in columns if c[0] == "@"),
+        tuple(c[1:] for c in columns if c[0] == "~"),
+    )
+    for kind, columns in COLUMNS.items()
+}
+
+
+def unknown_name(index: int, number: object) -> DamagedRecording:
+    """Build the error for a row that uses a name before it was introduced."""
+    return DamagedRecording(f"row {index} names number {number!r} that no row introduced")
 
 
 class Decoder:
@@ -138,22 +161,20 @@ class Decoder:
             raise DamagedRecording(
                 f"row {index} has no known shape: kind {kind!r}, {len(raw)} columns"
             )
-        values: dict[str, Any] = {}
-        for column, value in zip(columns, raw[2:], strict=True):
-            if column[0] == "@":
-                if not isinstance(value, int) or not 0 <= value < len(self.names):
-                    raise DamagedRecording(
-                        f"row {index} names number {value!r} that no row introduced"
-                    )
-                values[column[1:]] = self.names[value]
-            elif column[0] == "~":
-                if not isinstance(value, int) or -1 - value >= len(self.names):
-                    raise DamagedRecording(
-                        f"row {index} names number {value!r} that no row introduced"
-                    )
-                values[column[1:]] = value if value >= 0 else self.names[-1 - value]
-            else:
-                values[column] = value
+        names = self.names
+        plan = PLANS[kind]
+        values: dict[str, Any] = dict(zip(plan.columns, raw[2:], strict=True))
+        for column in plan.interned:
+            number = values[column]
+            if not isinstance(number, int) or not 0 <= number < len(names):
+                raise unknown_name(index, number)
+            values[column] = names[number]
+        for column in plan.mixed:
+            number = values[column]
+            if not isinstance(number, int) or -1 - number >= len(names):
+                raise unknown_name(index, number)
+            if number < 0:
+                values[column] = names[-1 - number]
         if kind == STR:
             if raw[2] != len(self.names) or not isinstance(raw[3], str):
                 raise DamagedRecording(f"row {index} introduces name {raw[2]!r} out of turn")
