@@ -89,6 +89,7 @@ class Env:
         self.on_harness = on_harness
         self.episode = new_episode(plan, "caller")
         self.verdict: Verdict | None = None
+        self._cut = False
         self._fresh = True
 
     def reset(self, seed: int | None = None) -> Reset:
@@ -102,6 +103,7 @@ class Env:
         if not self._fresh:
             self.episode = new_episode(self.plan, "caller")
         self._fresh = False
+        self._cut = False
         self.verdict = None
         episode = self.episode
         return Reset(
@@ -155,6 +157,8 @@ class Env:
         for given in inputs[:step]:
             twin.episode.send(given)
         twin._fresh = False
+        if self._cut and step == len(inputs):
+            twin.episode.ended = twin._cut = True
         if twin.episode.ended:
             twin._conclude()
         return twin
@@ -171,6 +175,7 @@ class Env:
             f"step {record.input.step}, simulated time {format_duration(record.t)})"
         )
         self.episode.ended = True
+        self._cut = True
         self._conclude()
         if self.on_harness == "raise":
             raise ContractBreach(text, self.episode.command)
@@ -180,6 +185,9 @@ class Env:
         if self.verdict is None:
             expert = self.episode.scenario.policies.get("expert")
             self.verdict = judge(self.episode, reference=expert)
+            if self._cut:
+                # Whatever was paid rests on what the breach showed: there is no number to train on.
+                self.verdict = replace(self.verdict, score=None)
             self.episode.close(self.verdict.record())
 
     def _info(self, *, valid: bool | None = None) -> dict[str, Any]:

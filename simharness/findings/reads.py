@@ -53,7 +53,7 @@ def judged(story: Story, row: Row, key: int, served: int, true: int, age: int) -
             code, text = "H110", f"{saw} (allowed: {humanize(v['bound'])})"
         yield stale(story, row, later, (served, true, age), code, text)
     own = [c for c in later if c.owner == AGENT]
-    if own:
+    if own and v["own"]:
         text = f"{saw}, although the agent itself wrote v{own[0].after}"
         yield stale(story, row, later, (served, true, age), "H111", text)
 

@@ -48,8 +48,8 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
     CALL: ("@owner", "n", "@tool", "writes"),
     RETURN: ("@owner", "n", "@status"),
-    READ: ("@owner", "n", "@view", "key", "served", "true", "age", "@source", "bound"),
-    LIST: ("@owner", "n", "@view", "~query", "order", "rows", "@source", "bound", "wrong"),
+    READ: ("@owner", "n", "@view", "key", "served", "true", "age", "@source", "bound", "own"),
+    LIST: ("@owner", "n", "@view", "~query", "order", "rows", "@source", "bound", "own", "wrong"),
     MISS: ("@owner", "n", "@view", "~key"),
     FILL: ("@view", "~key", "order", "ttl"),
     FENCED: ("@view", "~key", "order", "fence"),
@@ -86,15 +86,16 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
-ticks, age 0 = fresh. LIST: rows is flat `[key, version, ...]`, wrong is flat `[key, served,
-true, age, ...]`. COMMIT: before and after are versions (after < 0: the row was deleted at
-version -after), delta is flat `[column, value, ...]`, given is the version that the caller said
-its write rests on (0 for none), read the version that the new values were computed on, unmeant
-the changed columns that the call didn't name. CALL: writes is 1 for a tool that changes rows.
-END: waited is the simulated time that the agent spent waiting for answers. GRADE: role is goal,
-footprint, reset (the goal held before anything was done) or regrade (judged again with empty
-caches, written only when it comes out otherwise). INVARIANT rows stand for what is broken.
-SCHEMA: the digest of all tools' schemas, at the start and whenever it has changed."""
+ticks, age 0 = fresh; own is 1 where the view promises that actors see their own writes. LIST:
+rows is flat `[key, version, ...]`, wrong is flat `[key, served, true, age, ...]`. COMMIT: before
+and after are versions (after < 0: the row was deleted at version -after), delta is flat
+`[column, value, ...]`, given is the version that the caller said its write rests on (0 for
+none), read the version that the new values were computed on, unmeant the changed columns that
+the call didn't name. CALL: writes is 1 for a tool that changes rows. END: waited is the
+simulated time that the agent spent waiting for answers. GRADE: role is goal, footprint, reset
+(the goal held before anything was done) or regrade (judged again with empty caches, written only
+when it comes out otherwise). INVARIANT rows stand for what is broken. SCHEMA: the digest of all
+tools' schemas, at the start and whenever it has changed."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

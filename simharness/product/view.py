@@ -174,6 +174,7 @@ class DetailView(View[R]):
                 age,
                 source,
                 contract.staleness,
+                int(contract.read_your_writes),
             )
         )
         place = (table.number, key)
@@ -256,6 +257,7 @@ class QueryView(View[R]):
                 shown,
                 source,
                 contract.staleness,
+                int(contract.read_your_writes),
                 wrong,
             )
         )

@@ -105,6 +105,7 @@ class Journal:
             age=age,
             source=source,
             bound=bound,
+            own=1,
         )
 
     def listing(
@@ -131,6 +132,7 @@ class Journal:
             rows=list(rows),
             source=source,
             bound=bound,
+            own=1,
             wrong=list(wrong),
         )
 

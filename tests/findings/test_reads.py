@@ -65,9 +65,10 @@ def read(
     source: str = "cache",
     view: str = VIEW,
     t: int = 0,
+    own: int = 1,
 ) -> Event:
     values = {"owner": owner, "n": 1 << 16, "view": view, "key": 7, "served": served, "true": true}
-    return "READ", t, {**values, "age": age, "source": source, "bound": bound}
+    return "READ", t, {**values, "age": age, "source": source, "bound": bound, "own": own}
 
 
 def listing(*wrong: int, bound: int = 0, owner: str = "agent", source: str = "cache") -> Event:
@@ -77,7 +78,7 @@ def listing(*wrong: int, bound: int = 0, owner: str = "agent", source: str = "ca
     return (
         "LIST",
         0,
-        {**values, "rows": flat, "source": source, "bound": bound, "wrong": list(wrong)},
+        {**values, "rows": flat, "source": source, "bound": bound, "own": 1, "wrong": list(wrong)},
     )
 
 
@@ -232,6 +233,10 @@ def test_a_read_that_misses_the_agents_own_write_is_told_as_well() -> None:
 
 def test_no_bound_excuses_a_read_that_misses_the_agents_own_write() -> None:
     assert codes(commit(2, owner="agent"), read(1, 2, age=1, bound=MINUTE)) == ["H111"]
+
+
+def test_an_own_write_may_be_missed_where_nobody_promised_otherwise() -> None:
+    assert codes(commit(2, owner="agent"), read(1, 2, age=1, bound=MINUTE, own=0)) == []
 
 
 def test_the_agents_own_write_may_lie_behind_somebody_elses() -> None:

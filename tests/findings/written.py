@@ -64,7 +64,13 @@ class Play:
     def read(self, row: dict[str, Any], table: str = "deals", *, true: int = 0) -> Play:
         n = self._begin(f"get_{table[:-1]}", writes=False)
         places = {"view": f"{table}.detail", "key": row["id"], "served": row["version"]}
-        places |= {"true": true or row["version"], "age": 0, "source": "cache", "bound": 0}
+        places |= {
+            "true": true or row["version"],
+            "age": 0,
+            "source": "cache",
+            "bound": 0,
+            "own": 1,
+        }
         self.row("READ", owner="agent", n=n, **places)
         return self._end(f"get_{table[:-1]}", {f"{table[:-1]}_id": row["id"]}, True, row)
 
