@@ -7,7 +7,7 @@ expected code; for an advisory code, in which it is found and nothing is primary
 
 The clean expert is the control: on episodes that pass, nothing but advisory findings.
 
-    python -m benchmarks.model_defects [--seeds 200] [--clean 500] [--loads 1,8] [--json]
+    python -m benchmarks.model_defects [--seeds 200] [--first 0] [--clean 500] [--loads 1,8] [--json]
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def account_of(episode: Episode) -> Account:
     return Account(story, prompt=episode.prompt, brief=brief, said=said)
 
 
-def measure(name: str, load: str, seeds: int) -> dict[str, Any]:
+def measure(name: str, load: str, seeds: range) -> dict[str, Any]:
     """Count one defect at one load over seeds."""
     others: Counter[str] = Counter()
     manifested = failed = right = harness = 0
     code = DEFECTS[name]().code
-    for seed in range(seeds):
+    for seed in seeds:
         planted = DEFECTS[name]()
         outcome = outcome_of(seed, load, planted)
         if not outcome.happened:
@@ -121,7 +121,7 @@ def measure(name: str, load: str, seeds: int) -> dict[str, Any]:
         "case": name,
         "expected": code,
         "load": load,
-        "seeds": seeds,
+        "seeds": len(seeds),
         "manifested": manifested,
         "failed": failed,
         "right": right,
@@ -138,13 +138,13 @@ def is_right(outcome: Outcome, planted: Planted) -> bool:
     return outcome.primary == planted.code
 
 
-def clean(load: str, seeds: int) -> dict[str, Any]:
+def clean(load: str, seeds: range) -> dict[str, Any]:
     """Count what is found against the expert itself."""
     passed = harness = 0
     passing: Counter[str] = Counter()
     failing: Counter[str] = Counter()
     advisory: Counter[str] = Counter()
-    for seed in range(seeds):
+    for seed in seeds:
         outcome = outcome_of(seed, load, Planted("", plain))
         passed += outcome.passed
         harness += bool(outcome.harness)
@@ -154,7 +154,7 @@ def clean(load: str, seeds: int) -> dict[str, Any]:
     return {
         "case": "clean expert",
         "load": load,
-        "seeds": seeds,
+        "seeds": len(seeds),
         "passed": passed,
         "found_on_passing": dict(passing),
         "found_on_failing": dict(failing),
@@ -185,6 +185,7 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--clean", type=int, default=None, help="seeds of the control; as --seeds")
     parser.add_argument("--loads", default=LOADS)
     parser.add_argument("--only", default="", help="defects whose name holds this text")
@@ -193,9 +194,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     names = [name for name in DEFECTS if args.only in name]
-    lines = [measure(name, load, args.seeds) for name in names for load in args.loads.split(",")]
-    clean_seeds = args.seeds if args.clean is None else args.clean
-    controls = [clean(load, clean_seeds) for load in CLEAN_LOADS] if clean_seeds else []
+    seeds = range(args.first, args.first + args.seeds)
+    control = seeds if args.clean is None else range(args.first, args.first + args.clean)
+    lines = [measure(name, load, seeds) for name in names for load in args.loads.split(",")]
+    controls = [clean(load, control) for load in CLEAN_LOADS] if control else []
     for line in [*lines, *controls] if args.json else controls:
         print(json.dumps(line))
     if not args.json:

@@ -31,7 +31,7 @@ def hexadecimal(value: object) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
     """Print a table; columns as wide as their widest cell, numbers to the right.
 
-    The last column is wrapped at the width of the terminal, 100 columns where there is none.
+    On a terminal the last column is wrapped at its width; in a pipe a row stays one line.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [
@@ -52,12 +52,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
             ).rstrip()
         )
 
-    width = shutil.get_terminal_size((100, 24)).columns
     before = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
-    room = max(24, width - before)
+    room = widths[-1]
+    if sys.stdout.isatty():
+        room = max(24, shutil.get_terminal_size().columns - before)
     click.echo(click.style(line(list(head)), dim=True))
     for row in cells:
-        first, *more = textwrap.wrap(row[-1], room, break_on_hyphens=False) or [""]
+        fits = len(row[-1]) <= room
+        first, *more = [row[-1]] if fits else textwrap.wrap(row[-1], room, break_on_hyphens=False)
         click.echo(line([*row[:-1], first]))
         for rest in more:
             click.echo(" " * before + rest)

@@ -170,7 +170,7 @@ def view_hides_its_age(patch: pytest.MonkeyPatch) -> None:
     def note(self: DetailView[Any], op: Any, key: int, row: Any, order: int, source: int) -> None:
         served = row.version if row is not None else 0
         head = (journal.READ, self.world.ticks, op.owner_number, op.n, self.number)
-        self.world.emit((*head, key, served, served, 0, source, 0))
+        self.world.emit((*head, key, served, served, 0, source, 0, 1))
 
     patch.setattr(Cache, "_on_commit", deaf)
     patch.setattr(DetailView, "_note", note)

@@ -152,7 +152,7 @@ def test_other_seeds_are_tried_without_writing(
     path = write(tmp_path, SOUND)
     assert pin.main([str(path), "--try", "2"]) == 0
     told = (
-        "pinned\n  seed 0: score 0.0, model M510, valid\n  seed 1: score 0.0, model M510, valid\n"
+        "pinned\n  seed 0: score 0.0, model M511, valid\n  seed 1: score 0.0, model M511, valid\n"
     )
     assert capsys.readouterr().out == told
     assert path.read_text(encoding="utf-8") == SOUND
