@@ -7,7 +7,7 @@ expected code; for an advisory code, in which it is found and nothing is primary
 
 The clean expert is the control: on episodes that pass, nothing but advisory findings.
 
-    python -m benchmarks.model_defects [--seeds 200] [--first 0] [--clean 500] [--loads 1,8] [--json]
+    python -m benchmarks.model_defects [--seeds 200] [--first 0] [--clean 500] [--json]
 """
 
 from __future__ import annotations

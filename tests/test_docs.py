@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import simharness
-from simharness import errors
+from simharness import api, errors
 from simharness.cli import COMMANDS
 from simharness.episode.plan import KERNEL_SEMANTICS
 from simharness.kernel.journal import COLUMNS, NAMES
@@ -101,6 +101,46 @@ def test_the_small_products_fault_is_proved_and_replays(desk: str, tmp_path: Pat
         assert outcome.verdict.headline == "harness, H112, proved (closed)"
         outcome.episode.save(path)
         assert simharness.replay(path).digest == outcome.episode.digest
+
+
+@pytest.fixture
+def repairs(tmp_path: Path) -> str:
+    """Save the product that the guide builds, its blocks one after the other; name its scenario."""
+    guide = text_of(ROOT / "docs" / "products.md")
+    blocks = [block for language, block in FENCE.findall(guide) if language == "python"]
+    path = tmp_path / "repairs.py"
+    path.write_text("\n".join(blocks), encoding="utf-8")
+    return f"{path}:Repairs/hand-out"
+
+
+def test_the_guides_product_does_what_the_guide_says(repairs: str) -> None:
+    for seed in range(10):
+        expert = simharness.run(repairs, seed=seed).verdict
+        assert (str(expert.kind), expert.score, expert.valid) == ("ok", 1_000_000, True)
+        null = simharness.run(repairs, seed=seed, policy="null").verdict
+        assert (str(null.kind), null.score, null.valid) == ("model", 0, True)
+        faulty = simharness.run(repairs, seed=seed, faults=["repairs.never-invalidated"])
+        assert faulty.verdict.headline == "harness, H112, proved (closed)"
+
+
+def test_the_guide_names_what_authors_import_and_nothing_else() -> None:
+    guide = text_of(ROOT / "docs" / "products.md")
+    assert set(re.findall(r"\bsh\.(\w+)", guide)) == set(api.__all__)
+
+
+def test_the_table_of_detectors_names_the_codes_of_each_file() -> None:
+    text = text_of(ROOT / "docs" / "design.md")
+    table = re.findall(r"^\| `(\w+\.py)` \| ((?:[HMA]\d{3} ?)+) \|", text, re.MULTILINE)
+    folder = ROOT / "simharness" / "findings"
+    documented = {(name, code) for name, codes in table for code in codes.split()}
+    for name, code in documented:
+        assert f'"{code}"' in (folder / name).read_text(encoding="utf-8"), (name, code)
+    found = {
+        code
+        for path in folder.glob("*.py")
+        for code in re.findall(r'"([HMA]\d{3})"', text_of(path))
+    }
+    assert {code for _, code in documented} == found
 
 
 def test_the_table_of_rows_is_that_of_the_journal() -> None:
