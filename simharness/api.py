@@ -10,6 +10,7 @@ from simharness.parts.row import Instant, Row
 from simharness.parts.table import Change, Table
 from simharness.parts.transaction import Transaction
 from simharness.parts.users import Population, scaled
+from simharness.product import knobs
 from simharness.product.fault import Fault, Trigger
 from simharness.product.goal import MILLION, Criterion, Ending
 from simharness.product.policy import Action, Call, Observation, Policy, Task
@@ -60,6 +61,7 @@ __all__ = [
     "UsageError",
     "World",
     "format_instant",
+    "knobs",
     "local_tool",
     "paged",
     "parse_instant",

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from simharness.blame.attribution import judge
+from simharness.blame.attribution import judge, judge_record
 from simharness.episode.episode import Episode, StepRecord
 from simharness.episode.info import info_payload
 from simharness.episode.plan import Plan
 from simharness.episode.play import drive, observe, perform
-from simharness.episode.policies import PolicySource, scripted
+from simharness.episode.policies import PolicySource
 from simharness.episode.replay import Replay
 from simharness.episode.replay import replay as replay_record
 from simharness.errors import (
@@ -194,7 +194,7 @@ class Env:
         info: dict[str, Any] = {"step": len(self.episode.steps), "digest": self.episode.digest}
         if self.verdict is not None:
             info["valid"] = self.verdict.valid if valid is None else valid
-            info["verdict"] = self.verdict.record()
+            info["verdict"] = self.verdict.told()
         return info
 
     def _answer(self, record: StepRecord, reward: int | None) -> Step:
@@ -238,7 +238,8 @@ def run(
     """Run one episode and judge it; `policy` is a name, `transcript:FILE`, or a policy itself."""
     plan = make_plan(scenario, seed, load, faults, profile, config, schedule)
     if not isinstance(policy, str):
-        name = getattr(policy, "__name__", type(policy).__name__)
+        # Marked as a function, so that no script of the same name is taken for it later.
+        name = "function:" + getattr(policy, "__name__", type(policy).__name__)
         return finish(new_episode(plan, name), policy, askable=True)
     episode = new_episode(plan, policy)
     source = PolicySource(policy, episode.scenario, 1)
@@ -352,12 +353,10 @@ def replay(path: str | Path, *, until: int | None = None) -> Replay:
 
 
 def audit(path: str | Path) -> Verdict:
-    """Judge the one episode of a file again: replay it, run the detectors, prove by re-running."""
+    """Judge the one episode of a file again: replay it, run all detectors, prove by re-running."""
     record = only_episode(path)
-    episode = replay_record(record).episode
-    name = str(record.info.get("policy", ""))
-    policy = scripted(name, episode.scenario)
-    return judge(episode, policy, episode.scenario.policies.get("expert"))
+    replay_record(record)
+    return judge_record(record)
 
 
 def only_episode(path: str | Path) -> EpisodeRecord:

@@ -17,7 +17,6 @@ FAULTS = (
             "deals.detail.cache.invalidate_rate": "2/h",
         },
         trigger=Trigger(load_above=2000),
-        suspects=("cache:deals.detail",),
     ),
     Fault(
         id="crm.no-fence",
@@ -28,6 +27,5 @@ FAULTS = (
             "deals.detail.cache.fence": False,
             "put.latency": ["2s", "12s"],
         },
-        suspects=("cache:deals.detail",),
     ),
 )

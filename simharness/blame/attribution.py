@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simharness.blame.case import Case, case_of, case_of_record, model_findings
+from simharness.blame.case import Case, case_of, case_of_record, model_findings, unexplained
 from simharness.blame.proof import prove
 from simharness.blame.verdict import Class, Proof, Verdict
 from simharness.findings.detect import harness_findings
@@ -97,7 +97,7 @@ def judge_case(case: Case) -> Verdict:
                 f"; {against[0].code} was present, not decisive: the episode is not for training"
             )
         return verdict(case, proved, Class.MODEL, explains.code, (*found, *models), sentence)
-    code = "A170" if against else "A190"
+    code = "A170" if against else unexplained(case)
     return verdict(
         case,
         proved,

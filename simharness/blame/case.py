@@ -125,10 +125,30 @@ def case_of_record(record: EpisodeRecord) -> Case:
     )
 
 
+def account_of(case: Case) -> Account:
+    """Give a case as its agent lived it."""
+    said = {given.step: given.text for given in case.inputs if given.kind == TEXT}
+    return Account(case.story, prompt=case.prompt, brief=case.brief, said=said)
+
+
 def model_findings(case: Case) -> list[Finding]:
     """Run the detectors of the model's side on a case."""
-    said = {given.step: given.text for given in case.inputs if given.kind == TEXT}
-    return findings_of(Account(case.story, prompt=case.prompt, brief=case.brief, said=said))
+    return findings_of(account_of(case))
+
+
+def unexplained(case: Case) -> str:
+    """Give the code of a failed outcome that neither side's findings explain.
+
+    A110: somebody else changed the row between the agent's last look and its last write. A150: at
+    least a fifth of the time went on waiting for answers. A190: nothing is known.
+    """
+    account = account_of(case)
+    if account.writes and account.changed_unseen(account.writes[-1]):
+        return "A110"
+    for row in case.story.of("END"):
+        if row.values["reason"] == "budget" and row.values["waited"] * 5 >= row.t:
+            return "A150"
+    return "A190"
 
 
 def writes_of(story: Story) -> set[Write]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.findings.finding import Confidence
 from simharness.findings.taxonomy import TAXONOMY_VERSION
+from simharness.product.goal import MILLION
 
 if TYPE_CHECKING:
     from simharness.findings.finding import Finding
@@ -136,3 +137,12 @@ class Verdict:
             "findings": [f.record() for f in self.findings],
             "arms": [a.record() for a in self.arms],
         }
+
+    def told(self) -> dict[str, Any]:
+        """Give the verdict as JSON tells it to people and trainers: rewards as floats."""
+        record = self.record()
+        for part in (record, *record["arms"]):
+            for name in ("score", "score_before"):
+                if part.get(name) is not None:
+                    part[name] /= MILLION
+        return record

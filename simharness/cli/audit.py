@@ -14,8 +14,7 @@ from simharness.blame.curve import critical_step, no_return
 from simharness.blame.quarantine import read_reviews, reason_for, settled
 from simharness.blame.statistics import Gate, further_episodes
 from simharness.cli.files import name_of, one_episode
-from simharness.cli.output import ProgressLine, emit_json, reward_text, table
-from simharness.errors import UsageError
+from simharness.cli.output import ProgressLine, emit_json, reward_number, reward_text, table
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import LIMIT, Item, Report, audit, key_of
 
@@ -43,8 +42,8 @@ def command(
     """Judge recordings: findings, whose fault, the proof; for a run the failure rate and a gate."""
     if episode is not None:
         return one(path, episode, curve, as_json)
-    if curve and path.is_dir():
-        raise UsageError("--curve is for one episode", "name it with --episode SCENARIO:SEED")
+    if curve:
+        return one(path, None, curve, as_json)
     progress = ProgressLine("episodes")
     report = audit(
         path,
@@ -55,7 +54,7 @@ def command(
     gated = max_rate is not None or path.is_dir()
     if as_json:
         emit_json(report.record())
-    elif len(report.items) == 1 and not path.is_dir():
+    elif len(report.items) == 1 and not gated:
         return one(path, None, curve, as_json)
     else:
         page(report)
@@ -118,9 +117,9 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
             {
                 **report.record(),
                 "findings": [f.record() for f in verdict.findings],
-                "arms": [a.record() for a in verdict.arms],
+                "arms": verdict.told()["arms"],
                 "chain": chain,
-                "curve": [{"step": p.step, "score": p.score} for p in points],
+                "curve": [{"step": p.step, "score": reward_number(p.score)} for p in points],
             }
         )
         return 0

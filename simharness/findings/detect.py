@@ -1,4 +1,4 @@
-"""All detectors, in the order of proof: the harness's own failures first, the model's last."""
+"""All detectors of the harness's side, in the order of proof; `model` has the model's."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from simharness.findings.calls import (
 from simharness.findings.history import lost_updates
 from simharness.findings.locks import broken_lifetimes, broken_locks, starved_locks
 from simharness.findings.outcome import (
-    bad_calls,
     broken_invariants,
-    failed_ending,
     goal_at_reset,
     harness_failures,
     others_credit,
@@ -62,17 +60,11 @@ HARNESS = (
     # Allowed, and not said: ambiguous.
     silent_staleness,
 )
-MODEL = (bad_calls, failed_ending)
 
 
 def harness_findings(story: Story) -> list[Finding]:
     """Run the harness detectors."""
     return list(once(finding for detector in HARNESS for finding in detector(story)))
-
-
-def model_findings(story: Story) -> list[Finding]:
-    """Run the model detectors; which of them stand is for attribution to say."""
-    return [finding for detector in MODEL for finding in detector(story)]
 
 
 def once(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -50,8 +50,6 @@ class Fault:
     knobs: Mapping[str, object] = field(default_factory=dict[str, object])
     """Knob values while it is in force, in the form of a config file."""
     trigger: Trigger = ALWAYS
-    suspects: tuple[str, ...] = ()
-    """Mechanisms that it makes lie, as ablation names them."""
 
 
 def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
@@ -80,9 +78,7 @@ def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
     trigger = Trigger(
         start=start, until=until, load_above=load, queue_above=fault.trigger.queue_above
     )
-    return Fault(
-        id=fault.id, doc=fault.doc, knobs=fault.knobs, trigger=trigger, suspects=fault.suspects
-    )
+    return Fault(id=fault.id, doc=fault.doc, knobs=fault.knobs, trigger=trigger)
 
 
 def parse_load(value: object) -> int:

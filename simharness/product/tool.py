@@ -139,7 +139,7 @@ class ToolSpec:
 def tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
     """Mark a product's generator method as a tool.
 
-    Its first line of documentation is shown to the agent.
+    Its docstring is what the agent is told.
     """
     function.__dict__["__tool__"] = "remote"
     return function

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simharness import __version__
+from simharness.blame.quarantine import reason_for
 from simharness.blame.statistics import gate, rate
 from simharness.errors import RecordingError, UsageError
-from simharness.product.goal import MILLION
 from simharness.recording.format import from_os_error
 from simharness.recording.writer import ShardWriter
 
@@ -78,6 +78,7 @@ class Summary:
     valid: int = 0
     failures: int = 0
     """Episodes with a decisive harness finding, or that the harness could not finish."""
+    quarantined: int = 0
     classes: Counter[str] = field(default_factory=Counter[str])
     codes: Counter[str] = field(default_factory=Counter[str])
     scores: list[int] = field(default_factory=list[int])
@@ -91,6 +92,7 @@ class Summary:
         self.codes.update(verdict.codes)
         if verdict.score is not None:
             self.scores.append(verdict.score)
+        self.quarantined += bool(reason_for(verdict))
         if verdict.kind == "harness":
             self.failures += 1
             if len(self.worst) < 3:
@@ -109,21 +111,10 @@ class Summary:
             "valid": self.valid,
             "verdicts": dict(sorted(self.classes.items())),
             "codes": dict(sorted(self.codes.items())),
-            "quarantined": self.failures,
+            "quarantined": self.quarantined,
             "failure_rate": rate(self.failures, self.episodes).record(),
             "gate": str(gate(self.failures, self.episodes, LIMIT)),
         }
-
-
-def as_told(verdict: Verdict) -> dict[str, Any]:
-    """Give a verdict as a line of JSON tells it: rewards as floats, the findings left out."""
-    record = verdict.record()
-    del record["findings"]
-    for part in (record, *record["arms"]):
-        for name in ("score", "score_before"):
-            if part.get(name) is not None:
-                part[name] /= MILLION
-    return record
 
 
 class RunStore:
@@ -159,7 +150,7 @@ class RunStore:
             "shard": f"{self._shard:05d}.simrec",
             "digest": episode.digest,
             "steps": len(episode.steps),
-            **as_told(verdict),
+            **{k: v for k, v in verdict.told().items() if k != "findings"},
         }
         try:
             self._verdicts.write(json.dumps(line, separators=(",", ":")) + "\n")
