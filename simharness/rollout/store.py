@@ -142,6 +142,7 @@ class RunStore:
 
     def add(self, episode: Episode, verdict: Verdict) -> None:
         """Take a finished episode: a line of its own, counts, the next shard when this is full."""
+        reason = reason_for(verdict)
         key = f"{episode.plan.scenario}:{episode.plan.seed}:{self._policy}"
         line = {
             "key": key,
@@ -150,6 +151,8 @@ class RunStore:
             "shard": f"{self._shard:05d}.simrec",
             "digest": episode.digest,
             "steps": len(episode.steps),
+            "quarantined": bool(reason),
+            "reason": reason,
             **{k: v for k, v in verdict.told().items() if k != "findings"},
         }
         try:

@@ -1,0 +1,36 @@
+"""Every benchmark still runs, at a tiny size."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from benchmarks import costs, faults, sound
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def lines(text: str) -> list[dict[str, object]]:
+    """Read a JSON line a case."""
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def test_the_costs_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    costs.main(["--rounds", "1", "--calls", "8", "--episodes", "2"])
+    cases = lines(capsys.readouterr().out)
+    assert [c["case"] for c in cases] == ["machine", "call", "episode", "tainted", "reset"]
+
+
+def test_faults_are_named_wherever_they_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    assert faults.main(["--seeds", "8"]) == 0
+    cases = lines(capsys.readouterr().out)
+    assert {c["fault"] for c in cases} == set(faults.EXPECTED)
+    assert all(c["decided"] for c in cases)
+
+
+def test_sound_episodes_have_no_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    sound.main(["--episodes", "6"])
+    cases = lines(capsys.readouterr().out)
+    assert [c["episodes"] for c in cases] == [3, 3]
+    assert all(c["findings"] == {} for c in cases)
