@@ -23,7 +23,11 @@ ENOUGH = 70
 
 
 def start(folder: Path, *argv: object) -> subprocess.Popen[str]:
-    """Start a command as a shell does: in a process group of its own."""
+    """Start a command as a shell does: in a process group of its own, with Ctrl-C in force.
+
+    A shell without job control starts what it puts into the background with SIGINT ignored, and so
+    are the tests that such a shell starts.
+    """
     return subprocess.Popen(
         command(*argv),
         cwd=folder,
@@ -32,7 +36,13 @@ def start(folder: Path, *argv: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         encoding="utf-8",
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
+
+
+def heed_interrupts() -> None:
+    """Undo an inherited SIG_IGN."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def verdicts(run: Path) -> list[dict[str, object]]:
