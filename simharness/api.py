@@ -5,6 +5,8 @@ from simharness.kernel.calendar import format_instant, parse_instant
 from simharness.kernel.draws import Draws, Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.world import World
+from simharness.parts.hold import Holds
+from simharness.parts.lease import Grant, Leases
 from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
 from simharness.parts.table import Change, Table
@@ -39,9 +41,12 @@ __all__ = [
     "Draws",
     "Ending",
     "Fault",
+    "Grant",
     "HarnessError",
+    "Holds",
     "Instance",
     "Instant",
+    "Leases",
     "Observation",
     "Operation",
     "Page",

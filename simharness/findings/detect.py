@@ -11,6 +11,8 @@ from simharness.findings.calls import (
     untrue_outcomes,
 )
 from simharness.findings.history import lost_updates
+from simharness.findings.holds import broken_holds, oversold_places
+from simharness.findings.leases import broken_leases
 from simharness.findings.locks import broken_lifetimes, broken_locks, starved_locks
 from simharness.findings.outcome import (
     broken_invariants,
@@ -52,6 +54,9 @@ HARNESS = (
     broken_locks,
     broken_lifetimes,
     starved_locks,
+    broken_leases,
+    broken_holds,
+    oversold_places,
     # What it was paid for.
     broken_invariants,
     goal_at_reset,

@@ -43,6 +43,12 @@ BADCALL: Final = 23
 END: Final = 24
 INVARIANT: Final = 25
 SCHEMA: Final = 26
+LEASE: Final = 27
+LEASEEND: Final = 28
+LEASEWRITE: Final = 29
+LEASEREFUSED: Final = 30
+HOLD: Final = 31
+HOLDEND: Final = 32
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -83,6 +89,22 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     END: ("@reason", "@outcome", "waited"),
     INVARIANT: ("@text",),
     SCHEMA: ("@digest",),
+    LEASE: ("@owner", "n", "@lease", "token", "expires"),
+    LEASEEND: ("@owner", "n", "@lease", "token", "@reason"),
+    LEASEWRITE: ("@owner", "n", "@lease", "token", "newest"),
+    LEASEREFUSED: ("@owner", "n", "@lease", "token", "newest"),
+    HOLD: (
+        "@owner",
+        "n",
+        "@holds",
+        "hold",
+        "@table",
+        "key",
+        "quantity",
+        "capacity",
+        "expires",
+    ),
+    HOLDEND: ("@holds", "hold", "@reason"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
@@ -95,7 +117,9 @@ the call didn't name. CALL: writes is 1 for a tool that changes rows. END: waite
 simulated time that the agent spent waiting for answers. GRADE: role is goal, footprint, reset
 (the goal held before anything was done) or regrade (judged again with empty caches, written only
 when it comes out otherwise). INVARIANT rows stand for what is broken. SCHEMA: the digest of all
-tools' schemas, at the start and whenever it has changed."""
+tools' schemas, at the start and whenever it has changed. LEASE is a grant, or with the token of a
+lease that runs its renewal; owner and n are the holder's, as in LEASEEND. LEASEREFUSED: token is
+that of a refused write, 0 where the lease itself was refused. expires is a tick."""
 
 NAMES: Final[dict[int, str]] = {
     value: name
