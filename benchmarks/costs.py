@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import simpy_twin
 from simharness.blame.attribution import judge
 from simharness.env import finish, make_plan, new_episode
-from simharness.episode.episode import Episode, Input
+from simharness.episode.episode import Episode
 from simharness.episode.play import drive
 from simharness.episode.policies import PolicySource
 from simharness.episode.replay import replay
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from simharness.episode.plan import Plan
+    from simharness.episode.step import Input
     from simharness.recording.reader import EpisodeRecord
 
 SCENARIO = "crm/negotiation"

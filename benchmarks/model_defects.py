@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.planted_defects import DEFECTS, Planted, Wrap, plain, spoiled
 from simharness.env import make_plan
-from simharness.episode.episode import CALLS, TEXT, Episode
+from simharness.episode.episode import Episode
 from simharness.episode.play import observe, perform, task_of
+from simharness.episode.step import CALLS, TEXT
 from simharness.findings.detect import harness_findings
 from simharness.findings.finding import Confidence
 from simharness.findings.model import findings_of, primary_of

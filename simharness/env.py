@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.attribution import judge, judge_record
-from simharness.episode.episode import Episode, StepRecord
+from simharness.episode.episode import Episode
 from simharness.episode.info import info_payload
 from simharness.episode.plan import Plan
 from simharness.episode.play import drive, observe, perform
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simharness.blame.verdict import Verdict
+    from simharness.episode.step import StepRecord
     from simharness.product.policy import Action, Observation, Policy
     from simharness.recording.writer import Sink
 

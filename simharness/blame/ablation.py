@@ -18,8 +18,8 @@ from simharness.errors import HarnessError, UnknownName, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from simharness.episode.episode import Input, Placebo
     from simharness.episode.plan import Plan
+    from simharness.episode.step import Input, Placebo
     from simharness.product.policy import Policy
 
 

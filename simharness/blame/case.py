@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simharness.episode.episode import TEXT
 from simharness.episode.inputs import read_inputs
 from simharness.episode.policies import scripted
 from simharness.episode.replay import plan_of
+from simharness.episode.step import TEXT
 from simharness.findings.model import findings_of
 from simharness.findings.story import AGENT, StepSpan, story_of_record, surface_of, tell
 from simharness.findings.turns import Account
@@ -18,8 +18,9 @@ from simharness.product.registry import load_scenario
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simharness.episode.episode import Episode, Input
+    from simharness.episode.episode import Episode
     from simharness.episode.plan import Plan
+    from simharness.episode.step import Input
     from simharness.findings.finding import Finding
     from simharness.findings.story import Story
     from simharness.product.policy import Policy

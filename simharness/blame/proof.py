@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from simharness.blame.ablation import closed_loop, open_loop, takeover
 from simharness.blame.case import case_of, writes_of
 from simharness.blame.verdict import Arm, Proof
-from simharness.episode.episode import Placebo
+from simharness.episode.step import Placebo
 from simharness.findings.detect import harness_findings
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.units import SECOND

@@ -12,9 +12,9 @@ import click
 from simharness.blame.sightings import Sighting, sightings
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_number, reward_text, table
-from simharness.episode.episode import load_text
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
+from simharness.episode.plan import load_text
 from simharness.errors import UsageError
 from simharness.findings.story import AGENT
 from simharness.product.registry import load_scenario
@@ -24,7 +24,7 @@ from simharness.units import format_duration, humanize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simharness.episode.episode import Input
+    from simharness.episode.step import Input
     from simharness.kernel.journal import Row
     from simharness.recording.reader import EpisodeRecord
 

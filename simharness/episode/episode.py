@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
+from simharness.episode.plan import load_text, setting_text
+from simharness.episode.start import schemas_digest, templates
+from simharness.episode.step import (
+    CALLS,
+    STOP,
+    TEXT,
+    Input,
+    Placebo,
+    Result,
+    StepRecord,
+    input_payload,
+    with_id,
+)
 from simharness.episode.transcript import RawCall, parse_arguments
 from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
 from simharness.kernel import journal
@@ -23,7 +35,6 @@ from simharness.product.tool import BadArgument, Renderer, ToolSpec
 from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, Teller
 from simharness.recording.writer import FrameLog, Sink
 from simharness.units import DAY, MINUTE, SECOND, format_duration
-from simharness.values import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -32,7 +43,6 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.episode.plan import Plan
-    from simharness.parts.table import Template
     from simharness.product.view import Breach
 
 CALLS_PER_TURN = 64
@@ -51,65 +61,6 @@ LATE = {
     "budget": ("unavailable", "the time of this episode is up"),
 }
 """Code and message that answer a late call: by `api.on_timeout`, or at the end of the budget."""
-
-CALLS = "calls"
-TEXT = "text"
-STOP = "stop"
-
-
-class Placebo(NamedTuple):
-    """Delays of a table's writes without any repair: what a repair of its locks is held against."""
-
-    table: str
-    longest: int
-    """Ticks."""
-    number: int
-    """Which of several placebos; each draws other delays."""
-
-
-class Input(NamedTuple):
-    """What the agent did at one step."""
-
-    step: int
-    """From 1."""
-    at: int
-    """Tick of sending."""
-    kind: str
-    """calls, text, or stop (the agent went away without a word)."""
-    calls: tuple[RawCall, ...] = ()
-    text: str = ""
-    pins: tuple[Mapping[str, int] | None, ...] = ()
-    """Waits pinned by the caller, one map a call."""
-
-
-class Result(NamedTuple):
-    """The answer to one call."""
-
-    id: str
-    tool: str
-    ok: bool
-    value: Any
-    """The answer, or the error as `{"code", "message", "retryable", ...}`."""
-
-    def json(self) -> dict[str, Any]:
-        """Give the result as the agent sees it: a copy, so that whoever gets it may change it."""
-        key = "value" if self.ok else "error"
-        return {"id": self.id, "tool": self.tool, key: copied(self.value)}
-
-
-class StepRecord(NamedTuple):
-    """One finished step."""
-
-    input: Input
-    t: int
-    """Tick at which the answer was handed over."""
-    results: tuple[Result, ...]
-    reward: int | None
-    """Millionths; 0 before the end, None where the harness can't tell."""
-    terminated: bool
-    truncated: bool
-    rows: tuple[int, int]
-    """First and one past the last journal row of the step."""
 
 
 class Episode:
@@ -540,15 +491,6 @@ class Episode:
         return bool(self.criteria) and score(self.criteria) >= self.scenario.pass_mark
 
 
-def copied(value: Any) -> Any:
-    """Copy a JSON value."""
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [copied(item) for item in cast("list[Any]", value)]
-    return value
-
-
 def stuck(world: World, process: Process, begin: int) -> Deadlock:
     """Build the error for a call of the agent that never ends."""
     lines = dict(line.split(" waits for ", 1) for line in world.waiting())
@@ -558,72 +500,3 @@ def stuck(world: World, process: Process, begin: int) -> Deadlock:
         f"{format_duration(world.ticks)}: it waits for {waits_for}",
         "look for an event that nobody triggers or a lock that is never released",
     )
-
-
-def default_id(step: int, index: int) -> str:
-    """Name a call that came without an id."""
-    return f"call_{step}_{index}"
-
-
-def with_id(call: RawCall, step: int, index: int) -> RawCall:
-    """Give a call with an id: its own, or the default."""
-    if call.id:
-        return call
-    return RawCall(id=default_id(step, index), tool=call.tool, arguments=call.arguments)
-
-
-def load_text(load: int) -> str:
-    """Show a load in thousandths as people write it."""
-    whole, rest = divmod(load, 1000)
-    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
-
-
-def setting_text(value: object) -> str:
-    """Show a configured value as `--set` reads it."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def input_payload(given: Input) -> list[object] | bytes:
-    """Give an input as recordings hold it; ids that follow the default are left empty."""
-    if given.kind == TEXT:
-        return given.text.encode("utf-8", "surrogatepass")
-    out: list[object] = []
-    for i, call in enumerate(given.calls):
-        shown = "" if call.id == default_id(given.step, i) else call.id
-        item: list[object] = [raw(shown), raw(call.tool), raw(call.arguments)]
-        pins = given.pins[i] if given.pins else None
-        if pins:
-            item.append([x for pair in sorted(pins.items()) for x in pair])
-        out.append(item)
-    return out
-
-
-def raw(text: str) -> bytes:
-    """Encode text as received, lone surrogates included."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def schemas_digest(tools: Mapping[str, ToolSpec]) -> str:
-    """Digest the published schemas of all tools; known tools are digested once a process."""
-    key = tuple(tools.items())
-    found = _SCHEMAS.get(key)
-    if found is None:
-        text = json.dumps([tool.schema for tool in tools.values()], sort_keys=True)
-        found = _SCHEMAS[key] = digest_of(text)
-    return found
-
-
-_SCHEMAS: dict[tuple[tuple[str, ToolSpec], ...], str] = {}
-
-_TEMPLATES: dict[tuple[type[Product], str], dict[str, Template[Any]]] = {}
-
-
-def templates(product: type[Product], scenario: Scenario[Any]) -> dict[str, Template[Any]]:
-    """Give a scenario's start tables, built once a process; worlds share and never change them."""
-    key = (product, scenario.id)
-    held = _TEMPLATES.get(key)
-    if held is None:
-        rows = scenario.base_rows()
-        held = {name: spec.template(rows.get(name, ())) for name, spec in product.specs().items()}
-        _TEMPLATES[key] = held
-    return held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from simharness.episode.episode import CALLS, STOP, TEXT, Input, default_id
+from simharness.episode.step import CALLS, STOP, TEXT, Input, default_id
 from simharness.episode.transcript import RawCall
 from simharness.errors import DamagedRecording
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -118,3 +119,14 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
         steps_max=fields["steps_max"],
         ticks_max=fields["ticks_max"],
     )
+
+
+def load_text(load: int) -> str:
+    """Show a load in thousandths as people write it."""
+    whole, rest = divmod(load, 1000)
+    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
+def setting_text(value: object) -> str:
+    """Show a configured value as `--set` reads it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -15,7 +15,8 @@ from simharness.product.policy import Action, Call, Observation, Policy, Task
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from simharness.episode.episode import Episode, StepRecord
+    from simharness.episode.episode import Episode
+    from simharness.episode.step import StepRecord
 
 
 def task_of(episode: Episode, policy_seed: int = 0) -> Task:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simharness.env import make_plan
-from simharness.episode.episode import load_text
+from simharness.episode.plan import load_text
 from simharness.errors import UsageError
 from simharness.product.fault import parse_load
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import simharness.episode.episode as episode_module
+import simharness.episode.start as start_module
 import simharness.episode.plan as plan_module
 import simharness.product.product as product_module
 from simharness import env
@@ -400,7 +400,7 @@ def test_changed_start_state_names_the_table(monkeypatch: pytest.MonkeyPatch) ->
         return rows
 
     monkeypatch.setattr(Negotiation, "base_rows", without_a_contact)
-    monkeypatch.setattr(episode_module, "_TEMPLATES", {})
+    monkeypatch.setattr(start_module, "_TEMPLATES", {})
     error = divergence(record)
     assert error.args[2:6] == ("SH-DIV-104", "STATE", 1, 0)
     assert "table contacts: recorded " in error.message
