@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import simharness.episode.start as start_module
 import simharness.episode.plan as plan_module
+import simharness.episode.start as start_module
 import simharness.product.product as product_module
 from simharness import env
 from simharness.env import finish, make, make_plan, new_episode
