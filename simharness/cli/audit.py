@@ -17,6 +17,7 @@ from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import ProgressLine, emit_json, reward_number, reward_text, table
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import LIMIT, Item, Report, audit, key_of
+from simharness.rollout.store import split_key
 
 if TYPE_CHECKING:
     from simharness.recording.reader import EpisodeRecord
@@ -97,7 +98,7 @@ def what_is_missing(report: Report) -> str:
 
 def look(report: Report, item: Item) -> None:
     """Print one episode worth a look, with its command."""
-    scenario, seed, _ = item.key.rsplit(":", 2)
+    scenario, seed, _ = split_key(item.key)
     click.echo(f"  {scenario}:{seed} {item.verdict.headline}")
     click.echo(f"    {item.verdict.sentence}")
     click.echo(f"    simharness audit {report.run} --episode {scenario}:{seed}")

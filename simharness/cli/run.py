@@ -11,7 +11,7 @@ import click
 from simharness.cli.output import ProgressLine, emit_json
 from simharness.rollout.local import run
 from simharness.rollout.request import Request, parse_config, parse_seeds
-from simharness.rollout.store import next_folder
+from simharness.rollout.store import next_folder, split_key
 
 if TYPE_CHECKING:
     from simharness.rollout.store import Summary
@@ -139,6 +139,6 @@ def report(summary: Summary, folder: str, as_json: bool) -> None:
         f"(95 %: {failure['low']:.1%} to {failure['high']:.1%}), gate at 5 %: {record['gate']}"
     )
     if summary.worst:
-        scenario, seed, _ = summary.worst[0].rsplit(":", 2)
+        scenario, seed, _ = split_key(summary.worst[0])
         look = shlex.join(["simharness", "audit", folder, "--episode", f"{scenario}:{seed}"])
         click.echo(f"  look at: {look}")

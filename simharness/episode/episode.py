@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from simharness.episode.plan import load_text, setting_text
 from simharness.episode.start import schemas_digest, templates
 from simharness.episode.step import (
+    CALL_TEXT_MAX,
     CALLS,
     STOP,
     TEXT,
+    TURN_TEXT_MAX,
     Input,
     Placebo,
     Result,
     StepRecord,
+    cut,
     input_payload,
     with_id,
 )
@@ -190,25 +193,25 @@ class Episode:
     ) -> StepRecord:
         """Send one turn of calls, concurrently, at tick `at` (default: now plus the think time).
 
-        Raises UsageError when the episode has ended or the turn is empty or too long, HarnessError
-        when the harness fails; the recording then ends with an aborted step.
+        Calls beyond the 64th are refused, and texts that no model should send are cut: both are
+        the model's doing and no error. Raises UsageError when the episode has ended or the turn is
+        empty, HarnessError when the harness fails; the recording then ends with an aborted step.
         """
-        if not calls or len(calls) > CALLS_PER_TURN:
-            raise UsageError(
-                f"a turn of {len(calls)} calls", f"give 1 to {CALLS_PER_TURN}, or stop()"
-            )
+        if not calls or len(calls) >= 1 << 16:
+            raise UsageError(f"a turn of {len(calls)} calls", "give 1 or more, or stop()")
         if len(pins) not in (0, len(calls)):
             raise UsageError(
                 f"{len(pins)} maps of waits for {len(calls)} calls", "give one a call, or none"
             )
         step = self.count + 1
-        named = tuple(with_id(call, step, i) for i, call in enumerate(calls))
+        room = TURN_TEXT_MAX // len(calls)
+        named = tuple(with_id(cut(call, room), step, i) for i, call in enumerate(calls))
         return self._step(Input(step, self._instant(step, at), CALLS, named, pins=tuple(pins)))
 
     def say(self, text: str, at: int | None = None) -> StepRecord:
         """Send plain text: a message to the person who asked."""
         step = self.count + 1
-        return self._step(Input(step, self._instant(step, at), TEXT, text=text))
+        return self._step(Input(step, self._instant(step, at), TEXT, text=text[:CALL_TEXT_MAX]))
 
     def stop(self, at: int | None = None) -> StepRecord:
         """End the episode as an agent does that just goes away."""
@@ -248,7 +251,8 @@ class Episode:
             results: list[Result] = self._calls(given) if given.kind == CALLS else []
             self.world.settle()
             tools = self.product.tools
-            if any(not tools[r.tool].local for r in results if r.tool in tools):
+            # A turn that also waits on purpose says nothing of how long the answers took.
+            if not any(tools[r.tool].local for r in results if r.tool in tools):
                 self._waited += self.world.ticks - given.at
             self._check_overdue()
             ending = self.product.ending
@@ -335,6 +339,10 @@ class Episode:
         for i, call in enumerate(given.calls):
             pins = given.pins[i] if given.pins else None
             op = Operation(world, self.agent, given.step << 16 | i, pins)
+            if i >= CALLS_PER_TURN:
+                text = f"a turn has at most {CALLS_PER_TURN} calls"
+                results[i] = self._bad(op, call, "too_many_calls", text)
+                continue
             checked = self._checked(op, call)
             if isinstance(checked, Result):
                 results[i] = checked

@@ -32,7 +32,13 @@ def task_of(episode: Episode, policy_seed: int = 0) -> Task:
 
 
 def raw_call(call: Call) -> RawCall:
-    """Give a call as a model would send it: its arguments as JSON text."""
+    """Give a call as a model would send it: its arguments as JSON text.
+
+    Raises UsageError for a tool or an id that is no text, and for arguments that are no JSON.
+    """
+    for name, value in (("tool", call.tool), ("id", call.id or "")):
+        if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"the {name} of a Call is {value!r:.60}", "give a text")
     return RawCall(id=call.id or "", tool=call.tool, arguments=arguments_text(call.args))
 
 
@@ -42,9 +48,9 @@ def arguments_text(args: Mapping[str, Any] | str) -> str:
         return args
     try:
         return json.dumps(args, separators=(",", ":"), ensure_ascii=True, allow_nan=True)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"arguments {args!r:.80} are no JSON: {error}", "give a dict of JSON values"
+            f"the arguments are no JSON: {error}", "give a dict of JSON values"
         ) from None
 
 

@@ -13,6 +13,13 @@ CALLS = "calls"
 TEXT = "text"
 STOP = "stop"
 
+CALL_TEXT_MAX = 256 * 1024
+"""Characters of one call's arguments, or of a text, that are kept; what is cut is broken JSON."""
+TURN_TEXT_MAX = 16 * 1024 * 1024
+"""Characters of all arguments of a turn that are kept."""
+NAME_MAX = 1_000
+"""Characters of a tool's name or a call's id that are kept."""
+
 
 class Placebo(NamedTuple):
     """Delays of a table's writes without any repair: what a repair of its locks is held against."""
@@ -81,6 +88,15 @@ def copied(value: Any) -> Any:
 def default_id(step: int, index: int) -> str:
     """Name a call that came without an id."""
     return f"call_{step}_{index}"
+
+
+def cut(call: RawCall, room: int) -> RawCall:
+    """Cut what a call says to what recordings hold; an ordinary call stays as it is."""
+    limit = min(CALL_TEXT_MAX, room)
+    if len(call.arguments) <= limit and len(call.tool) <= NAME_MAX and len(call.id) <= NAME_MAX:
+        return call
+    arguments = call.arguments[:limit]
+    return RawCall(id=call.id[:NAME_MAX], tool=call.tool[:NAME_MAX], arguments=arguments)
 
 
 def with_id(call: RawCall, step: int, index: int) -> RawCall:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # These limits are ours, not the interpreter's: one text has one verdict under every Python.
 ARGUMENTS_BYTES_MAX: Final = 1 << 20
 DEPTH_MAX: Final = 100
+BRACKETS_MAX = 10_000
 ENCODINGS_MAX: Final = 3
 INT_DIGITS_MAX: Final = 4300
 
@@ -72,6 +73,8 @@ def read_transcript(path: Path) -> tuple[Conversation, ...]:
         UsageError: The file can't be read, isn't one of the accepted forms, mixes them, or holds no
             assistant message.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise _broken_file(path, 1, "it is no ordinary file")
     documents = _documents(path, _text(path))
     conversations: list[Conversation] = []
     messages: list[Turn] = []
@@ -274,7 +277,8 @@ def _content(value: object) -> str:
 def _decode_arguments(text: str) -> object:
     # Before decoding: how deep the interpreter itself can go differs between versions.
     # (Counting brackets is enough to clear the many texts that have few.)
-    if text.count("[") + text.count("{") > DEPTH_MAX and _depth(text) > DEPTH_MAX:
+    brackets = text.count("[") + text.count("{")
+    if brackets > BRACKETS_MAX or (brackets > DEPTH_MAX and _depth(text) > DEPTH_MAX):
         raise _Refused("nested too deeply")
     try:
         value: object = _ARGUMENTS_DECODER.decode(text)

@@ -122,8 +122,12 @@ def untrue(
 
 WORDS = re.compile(r"\b(simharness|simulator|harness|(?<!unittest\.)mock)\b", re.IGNORECASE)
 CODE = re.compile(
-    r"Traceback \(most recent call last\)|\bFile \"[^\"]+\", line \d+|[\w./\\-]+\.py\b"
+    r"Traceback \(most recent call last\)|\bFile \"[^\"]{1,300}\", line \d+"
+    r"|[\w./\\-]{1,200}\.py\b"
 )
+ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+SCANNED = 20_000
+"""Characters of one text that are searched; bounds in patterns keep that linear."""
 QUOTED = frozenset(("output", "stdout", "stderr", "diff", "content", "body", "text"))
 """Fields that quote what people and programs wrote."""
 
@@ -136,13 +140,14 @@ def leaked_internals(story: Story) -> Iterator[Finding]:
     sent = ""
     seen: set[str] = set()
     for exchange in story.exchanges.values():
-        sent += (exchange.arguments or "") + exchange.tool
+        sent += unescaped(exchange.arguments or "") + exchange.tool
         if not exchange.told:
             continue
         for text in texts(exchange.value):
             if text in seen:
                 continue
             seen.add(text)
+            text = text[:SCANNED]
             found = WORDS.search(text) or CODE.search(text)
             if found is None or found.group(0).lower() in sent.lower():
                 continue
@@ -161,6 +166,12 @@ def leaked_internals(story: Story) -> Iterator[Finding]:
                 explanation=f"the answer of {exchange.tool} shows {found.group(0)!r}",
             )
             break
+
+
+def unescaped(arguments: str) -> str:
+    """Give raw JSON text with its escapes undone, broken or not: an agent may write letters so."""
+    plain = ESCAPE.sub(lambda found: chr(int(found[1], 16)), arguments)
+    return plain.replace("\\/", "/")
 
 
 def texts(value: object) -> Iterator[str]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
+
+INT_MAX = 2**63
+TEXT_SHOWN = 400
+"""Characters of a text that evidence and explanations hold."""
 
 
 class Effect(StrEnum):
@@ -53,10 +57,26 @@ class Finding:
             "step": self.step,
             "t": self.t,
             "keys": list(self.keys),
-            "evidence": dict(self.evidence),
+            "evidence": {name: packable(value) for name, value in self.evidence.items()},
             "events": list(self.events),
-            "explanation": self.explanation,
+            "explanation": packable(self.explanation),
             "mechanism": self.mechanism,
             "effect": str(self.effect),
             "confidence": str(self.confidence),
         }
+
+
+def packable(value: Any) -> Any:
+    """Give evidence as recordings can hold it: what agents send may be any number, or very long."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < INT_MAX else ascii(value)[:TEXT_SHOWN]
+    if isinstance(value, str):
+        return value if len(value) <= TEXT_SHOWN else value[:TEXT_SHOWN] + "..."
+    if isinstance(value, dict):
+        fields = cast("dict[object, object]", value)
+        return {str(key)[:TEXT_SHOWN]: packable(item) for key, item in fields.items()}
+    if isinstance(value, list | tuple):
+        return [packable(item) for item in cast("list[object]", value)]
+    return ascii(value)[:TEXT_SHOWN]

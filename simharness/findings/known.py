@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 
     from simharness.findings.turns import Account, Turn
 
-MENTION = re.compile(r"([a-z][a-z_]*)[ \t]*[:#]?[ \t]*#?(\d{1,18})\b")
+SCANNED = 20_000
+"""Characters of one text that are searched; bounds in patterns keep that linear."""
+NEAR = 200
+"""Characters before a phrase in which a negation is looked for."""
+MENTION = re.compile(r"([a-z][a-z_]{0,40})[ \t]{0,3}[:#]?[ \t]{0,3}#?(\d{1,18})\b")
 """A word and the number that follows it: `deal 42`, `deals:42`, `Deal #42`."""
-IDENTIFIER = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|[A-Za-z]+[-_:]\d+")
+IDENTIFIER = re.compile(
+    r"[\w.+-]{1,64}@[\w-]{1,64}(\.[\w-]{1,64}){1,8}|[A-Za-z]{1,40}[-_:]\d{1,18}"
+)
 """An address, or a word and a number: what names one thing."""
 
 ALONE = re.compile(r"(?<![\w.@-])\d{1,18}(?![\w@])")
@@ -86,11 +92,11 @@ class Known:
         if INSTANT.fullmatch(text):
             return
         rows: list[int] = []
-        for match in MENTION.finditer(text.lower()):
+        for match in MENTION.finditer(text[:SCANNED].lower()):
             self._ids[int(match[2])].add(match[1])
             if self.table(match[1]):
                 rows.append(match.start(2))
-        for match in ALONE.finditer(text):
+        for match in ALONE.finditer(text[:SCANNED]):
             if match.start() not in rows:
                 self._amounts.add(int(match[0]))
 
@@ -160,7 +166,11 @@ def identifier(name: str, text: str) -> bool:
 
 def mentions(texts: Iterable[str]) -> list[tuple[str, int]]:
     """List the words of some texts that a number follows, with that number."""
-    return [(word, int(digits)) for text in texts for word, digits in MENTION.findall(text.lower())]
+    return [
+        (word, int(digits))
+        for text in texts
+        for word, digits in MENTION.findall(text[:SCANNED].lower())
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -179,12 +189,12 @@ def ends(value: str) -> bool:
 
 def says(text: str, kind: str) -> str:
     """Give the first phrase of a kind in a text, unless the four words before it negate it."""
-    lower = text.lower().replace("\u2019", "'")
+    lower = text[:SCANNED].lower().replace("\u2019", "'")
     negations = phrases()["negations"]
     found: list[tuple[int, str]] = []
     for phrase in phrases()[kind]:
         for match in re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", lower):
-            before = re.split(r"[.!?;,\n]", lower[: match.start()])[-1]
+            before = re.split(r"[.!?;,\n]", lower[max(0, match.start() - NEAR) : match.start()])[-1]
             words = " ".join(before.split()[-4:])
             if not any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", words) for n in negations):
                 found.append((match.start(), phrase))

@@ -19,6 +19,8 @@ def plain_object(raw: str) -> dict[str, Any] | None:
     """Read arguments that every JSON reader takes for the same object; None for any others."""
     try:
         value = json.loads(raw, object_pairs_hook=unique, parse_constant=refuse, parse_float=whole)
+        # Half of a surrogate pair is no text; encoding raises a ValueError for it.
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None

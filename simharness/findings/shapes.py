@@ -52,6 +52,8 @@ def misjudged_calls(story: Story) -> Iterator[Finding]:
         row = refusal or exchange.rows.get("CALL")
         if schema is None or exchange.arguments is None or row is None:
             continue
+        if refusal is not None and refusal.values["reason"] == "too_many_calls":
+            continue  # the turn was too long, whatever the call said
         arguments = plain_object(exchange.arguments)
         if arguments is None:
             continue

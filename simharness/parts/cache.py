@@ -115,7 +115,7 @@ class Cache:
         age = now - entry.at if unit == 1 else now // unit * unit - entry.at // unit * unit
         if age >= entry.ttl:
             del self.entries[key]
-            world.emit((journal.EXPIRE, now, self.number, self._shown(key)))
+            world.emit((journal.EXPIRE, now, self.number, self.shown(key)))
             return None
         if self.expire == "after_access":
             entry.at = now
@@ -149,11 +149,11 @@ class Cache:
             fence = self._fences.get(key if self.scope == ROW else QUERY, 0)
             if order < fence:
                 world.emit(
-                    (journal.FENCED, world.ticks, self.number, self._shown(key), order, fence)
+                    (journal.FENCED, world.ticks, self.number, self.shown(key), order, fence)
                 )
                 return
         self.entries[key] = Entry(value, order, world.ticks, ttl, matches)
-        world.emit((journal.FILL, world.ticks, self.number, self._shown(key), order, ttl))
+        world.emit((journal.FILL, world.ticks, self.number, self.shown(key), order, ttl))
 
     # --- invalidation -----------------------------------------------------------------------------
 
@@ -205,8 +205,10 @@ class Cache:
             self._fences[fences_key] = order
         world.emit((journal.INVALIDATE, world.ticks, self.number, key, order, removed))
 
-    def _shown(self, key: Hashable) -> int:
-        return key if isinstance(key, int) else -1 - self.world.numbers[str(key)]
+    def shown(self, key: Hashable) -> int:
+        """Give a key as rows hold it: a row id, or the number of its name as -1 - number."""
+        # A row id that agents made up may be negative; in rows, names are.
+        return key if isinstance(key, int) and key >= 0 else -1 - self.world.numbers[str(key)]
 
 
 def holds(entry: Entry, key: int, old: Any, new: Any) -> bool:

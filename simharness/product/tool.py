@@ -132,7 +132,7 @@ class ToolSpec:
             known = ", ".join(p.name for p in self.parameters) or "none"
             for name in arguments:
                 if name not in out:
-                    raise BadArgument(f"no argument is called {name!r}; arguments: {known}")
+                    raise BadArgument(f"no argument is called {shown(name)}; arguments: {known}")
         return out
 
 

@@ -133,7 +133,8 @@ class DetailView(View[R]):
                     row, order = entry.value, entry.order
                 self._note(op, key, row, order, self.from_cache)
                 return row
-            world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, key))
+            shown = cache.shown(key)
+            world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, shown))
             yield op.latency(self.waits.db, "db", k)
             row = self.table.rows.get(key)
             cache.fill(key, row, world.order, op.wait_ticks(self.waits.put, "put", k))

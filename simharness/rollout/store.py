@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,14 @@ BLOCK = 64
 """Episodes to a shard."""
 LIMIT = 0.05
 """Failure rate of the environment above which the harness is the problem."""
+
+
+def split_key(key: str) -> tuple[str, str, str]:
+    """Split an episode's key into scenario, seed and policy; the outer two may hold colons."""
+    found = re.fullmatch(r"(.+?):(\d+):(.*)", key, re.DOTALL)
+    if found is None:
+        raise UsageError(f"key {key!r} is not readable", "give SCENARIO:SEED:POLICY")
+    return found[1], found[2], found[3]
 
 
 def create_folder(path: Path) -> Path:

@@ -120,14 +120,15 @@ def test_repeated_id_is_given_back_as_often_as_it_came() -> None:
     ]
 
 
-def test_turn_takes_at_least_one_call_and_at_most_its_limit() -> None:
+def test_turn_takes_at_least_one_call_and_refuses_those_beyond_its_limit() -> None:
     episode = workshop()
     full = tuple(raw("look", part_id=1) for _ in range(CALLS_PER_TURN))
     assert len(episode.call(full).results) == CALLS_PER_TURN
-    for calls in ((), (*full, full[0])):
-        with pytest.raises(UsageError, match=f"a turn of {len(calls)} calls"):
-            episode.call(calls)
-    assert episode.count == 1
+    *_, beyond = episode.call((*full, full[0])).results
+    assert (beyond.ok, beyond.value["code"]) == (False, "too_many_calls")
+    with pytest.raises(UsageError, match="a turn of 0 calls"):
+        episode.call(())
+    assert episode.count == 2
 
 
 def test_action_that_is_none_is_refused_and_is_no_step() -> None:
