@@ -34,7 +34,7 @@ def expert(task: Task) -> Play:
 def work(deal_id: int) -> Generator[Action, Observation, str]:
     """Read, decide, act, until the deal has left negotiation; gives what to say about it."""
     waited: dict[str, int] = {}
-    mailed: set[int] = set()
+    done: set[str] = set()
     while True:
         deal = yield from read("get_deal", deal_id=deal_id)
         if deal["stage"] not in OPEN_STAGES or deal["stage"] != "negotiation":
@@ -47,9 +47,9 @@ def work(deal_id: int) -> Generator[Action, Observation, str]:
         elif deal["legal"] == "in_review":
             yield from wait_for("legal", waited)
         elif deal["discount_pct"] > DISCOUNT_FREE and deal["approval"] != "approved":
-            yield from seek_approval(deal, waited)
+            yield from seek_approval(deal, waited, done)
         else:
-            yield from close_with_champion(deal, waited, mailed)
+            yield from close_with_champion(deal, waited, done)
 
 
 def lose(deal: dict[str, Any], reason: str, waited: dict[str, int]) -> Play:
@@ -62,7 +62,7 @@ def lose(deal: dict[str, Any], reason: str, waited: dict[str, int]) -> Play:
     yield from guarded("move_stage", deal, waited, to_stage="closed_lost")
 
 
-def seek_approval(deal: dict[str, Any], waited: dict[str, int]) -> Play:
+def seek_approval(deal: dict[str, Any], waited: dict[str, int], done: set[str]) -> Play:
     """Ask for approval, wait for it, or go back to proposal when it was refused."""
     if deal["approval"] == "none":
         arguments = {"deal_id": deal["id"], "discount_pct": deal["discount_pct"]}
@@ -71,29 +71,23 @@ def seek_approval(deal: dict[str, Any], waited: dict[str, int]) -> Play:
         yield from wait_for("approval", waited)
     else:
         arguments = {"deal_id": deal["id"], "discount_pct": DISCOUNT_FREE}
-        yield from tried("create_quote", arguments, waited)
+        yield from once("quote", "create_quote", arguments, waited, done)
         yield from guarded("move_stage", deal, waited, to_stage="proposal")
 
 
-def close_with_champion(deal: dict[str, Any], waited: dict[str, int], mailed: set[int]) -> Play:
+def close_with_champion(deal: dict[str, Any], waited: dict[str, int], done: set[str]) -> Play:
     """Make sure of an active champion, mail the contract, win the deal."""
     champion = yield from read("get_contact", contact_id=deal["champion_id"])
     if champion["status"] == "active":
-        if champion["id"] not in mailed:
-            sent = yield from tried(
-                "send_email",
-                {
-                    "contact_id": champion["id"],
-                    "template": "contract",
-                    "subject": f"Contract for {deal['title']}",
-                    "body": "Please find the contract attached.",
-                    "deal_id": deal["id"],
-                },
-                waited,
-            )
-            if sent is None:
-                return
-            mailed.add(champion["id"])
+        mail = {
+            "contact_id": champion["id"],
+            "template": "contract",
+            "subject": f"Contract for {deal['title']}",
+            "body": "Please find the contract attached.",
+            "deal_id": deal["id"],
+        }
+        if not (yield from once(f"mail {champion['id']}", "send_email", mail, waited, done)):
+            return
         yield from guarded("move_stage", deal, waited, to_stage="closed_won")
         return
     account = yield from read("get_account", account_id=deal["account_id"])
@@ -108,7 +102,7 @@ def close_with_champion(deal: dict[str, Any], waited: dict[str, int], mailed: se
         "subject": "find a champion",
         "body": "nobody is left",
     }
-    yield from tried("log_activity", arguments, waited)
+    yield from once("task", "log_activity", arguments, waited, done)
     yield from guarded("move_stage", deal, waited, to_stage="qualification")
 
 
@@ -137,6 +131,15 @@ def tried(
         yield from wait_for(tool, waited, BUSY_SECONDS)
         return None
     return told.value
+
+
+def once(
+    what: str, tool: str, arguments: dict[str, Any], waited: dict[str, int], done: set[str]
+) -> Generator[Action, Observation, bool]:
+    """Make a write that must not be made twice; tells whether it is made."""
+    if what not in done and (yield from tried(tool, arguments, waited)) is not None:
+        done.add(what)
+    return what in done
 
 
 def guarded(
