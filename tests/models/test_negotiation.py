@@ -12,7 +12,7 @@ from simharness.kernel.journal import Decoder
 from simharness.product.policy import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from simharness.episode.episode import Episode
     from simharness.product.policy import Action, Observation, Policy, Task
@@ -28,13 +28,18 @@ def expert(task: Task) -> Generator[Action, Observation, None]:
     return reference(task)
 
 
+def about(act: Call, deal_id: int) -> Call:
+    """Fill the deal's id into a call."""
+    assert not isinstance(act.args, str)
+    return Call(act.tool, {k: deal_id if v == "DEAL" else v for k, v in act.args.items()})
+
+
 def after(*acts: Call) -> Policy:
     """Do something first, then the job as the reference does it."""
 
     def play(task: Task) -> Generator[Action, Observation, None]:
         for act in acts:
-            args = {k: task.brief["deal_id"] if v == "DEAL" else v for k, v in act.args.items()}  # type: ignore[union-attr]
-            yield Call(act.tool, args)
+            yield about(act, task.brief["deal_id"])
         yield from expert(task)
 
     return play
@@ -55,15 +60,18 @@ def champion_mails(task: Task) -> Generator[Action, Observation, None]:
     yield from expert(task)
 
 
-def played(policy: Policy, seed: int, load: int = 1, **pins: object) -> Episode:
-    """Play one episode."""
-    config = {f"instance.{name}": value for name, value in pins.items()}
+def played(
+    policy: Policy, seed: int, pins: Mapping[str, object] | None = None, load: int = 1
+) -> Episode:
+    """Play one episode with facts pinned."""
+    config = {f"instance.{name}": value for name, value in (pins or {}).items()}
     return env.run("crm/negotiation", seed=seed, load=load, policy=policy, config=config).episode
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_contracts_that_nobody_called_for_spoil_the_job(seed: int) -> None:
-    assert played(champion_mails, seed, legal="in_review", champion="stays").reward == 0
+    pins = {"legal": "in_review", "champion": "stays"}
+    assert played(champion_mails, seed, pins).reward == 0
 
 
 @pytest.mark.parametrize(
@@ -78,7 +86,7 @@ def test_contracts_that_nobody_called_for_spoil_the_job(seed: int) -> None:
 def test_records_that_nobody_called_for_spoil_the_job(act: Call) -> None:
     pins = {"legal": "cleared", "discount": "free", "discount_pct": 5, "champion": "stays"}
     for seed in SEEDS:
-        assert played(after(act), seed, budget="stays", **pins).reward == 0
+        assert played(after(act), seed, {**pins, "budget": "stays"}).reward == 0
 
 
 def test_asking_again_after_a_rejection_does_not_pay() -> None:
@@ -86,9 +94,10 @@ def test_asking_again_after_a_rejection_does_not_pay() -> None:
     again = Call("request_approval", {"deal_id": "DEAL", "discount_pct": 30})
     for seed in SEEDS:
         facts = {"approval": "rejected", "approval_answer": "approved", "budget": "stays"}
-        episode = played(after(again, Call("wait", {"seconds": 200})), seed, **pins, **facts)
+        story = {**pins, **facts}
+        episode = played(after(again, Call("wait", {"seconds": 200})), seed, story)
         assert episode.reward == 0
-        assert played(expert, seed, **pins, **facts).reward == 1_000_000
+        assert played(expert, seed, story).reward == 1_000_000
 
 
 def test_notes_and_next_steps_are_free() -> None:
