@@ -36,6 +36,8 @@ POLL_TICKS = 30 * 60 * 1_000_000
 """A poll, which has waits in between, counts from so many equal answers over so much time on."""
 COUNTS = ("page", "seconds", "limit")
 """Arguments that count something, where no schema bounds them."""
+REASONS = ("M312", "M611", "M612", "M613")
+"""What says why a write was not allowed."""
 LATER = ("M313", "M511", "M513", "M514", "M510")
 """What explains less than any cause, best first."""
 
@@ -56,13 +58,15 @@ def primary_of(findings: Sequence[Finding]) -> Finding | None:
     return min(decisive, key=rank, default=None)
 
 
-def rank(finding: Finding) -> tuple[int, bool, int, str]:
+def rank(finding: Finding) -> tuple[int, bool, bool, int, str]:
     """Order findings for `primary_of`."""
     code = finding.code
     place = LATER.index(code) + 1 if code in LATER else 0
     # Of a bad call nothing tells what it would have written: it hindered if nothing came after it.
-    harmless = finding.effect is Effect.NONE and code != "M210"
-    return place, harmless, finding.t, code
+    # That a write was out of order or a repetition says why it was not allowed, which is all that
+    # M411 says.
+    harmless = finding.effect is Effect.NONE and code not in ("M210", *REASONS)
+    return place, harmless, code not in REASONS, finding.t, code
 
 
 # --- what it made of what it was told ------------------------------------------------------------
