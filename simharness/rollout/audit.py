@@ -141,8 +141,15 @@ def audit(
 ) -> Report:
     """Audit a run directory, a shard or a recording.
 
-    Raises RecordingError for what holds no recording, UsageError for reviews that can't be read.
+    Raises RecordingError for what holds no recording, UsageError for reviews that can't be read
+    and for a limit that is no share between 0 and 1.
     """
+    # NaN passes every range that is written as two refusals, and no gate could be decided by it.
+    if not 0 < limit < 1:
+        raise UsageError(
+            f"a failure rate of {limit} is no limit for the gate: it lies between 0 and 1",
+            f"give a share such as {LIMIT}",
+        )
     report = Report(str(path), limit)
     reviews = read_reviews(path) if path.is_dir() else {}
     for file in files_of(path):

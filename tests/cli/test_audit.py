@@ -52,8 +52,14 @@ def test_json_holds_what_scripts_rely_on(cli: Cli) -> None:
 
 
 def test_a_limit_outside_0_and_1_is_refused(cli: Cli) -> None:
-    for limit in ("0", "1", "-0.1", "nan", "x"):
-        assert cli("audit", "r", "--max-rate", limit).code == 2
+    cli("run", "crm/negotiation", "--seed", "0:2", "--policy", "null", "-o", "r")
+    for limit, word in (("0", "range"), ("1", "range"), ("-0.1", "range"), ("x", "valid float")):
+        told = cli("audit", "r", "--max-rate", limit)
+        assert (told.code, told.out) == (2, "")
+        assert word in told.err
+    told = cli("audit", "r", "--max-rate", "nan")
+    assert (told.code, told.out) == (2, "")
+    assert "a failure rate of nan is no limit" in told.err
 
 
 def test_nothing_to_audit_is_told_in_words(cli: Cli) -> None:

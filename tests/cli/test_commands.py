@@ -49,8 +49,6 @@ def test_version_is_told(cli: Cli) -> None:
 
 
 def test_demo_is_what_the_readme_shows(cli: Cli, tmp_path: Path) -> None:
-    if not README.exists():
-        pytest.skip("there is no README.md yet")
     readme = README.read_text(encoding="utf-8")
     block = re.search(r"<!-- demo output -->\s*```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
     assert block is not None, "README.md has no fenced block after <!-- demo output -->"
