@@ -20,16 +20,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.planted_defects import DEFECTS, Planted, Wrap, plain, spoiled
+from simharness.blame.case import story_of_episode
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.episode.play import observe, perform, task_of
-from simharness.episode.step import CALLS, TEXT
+from simharness.episode.step import TEXT
 from simharness.findings.detect import harness_findings
 from simharness.findings.finding import Confidence
 from simharness.findings.model import findings_of, primary_of
-from simharness.findings.story import StepSpan, surface_of, tell
 from simharness.findings.turns import Account
-from simharness.kernel.journal import Decoder
 
 if TYPE_CHECKING:
     from simharness.findings.finding import Finding
@@ -78,27 +77,9 @@ def outcome_of(seed: int, load: str, planted: Planted) -> Outcome:
 
 def account_of(episode: Episode) -> Account:
     """Give an episode to the detectors of the model's side."""
-    spans = [
-        StepSpan(
-            record.input.step,
-            record.rows[0],
-            record.reward,
-            ended=record.terminated or record.truncated,
-            aborted=False,
-            pass_mark=episode.scenario.pass_mark,
-            t=record.t,
-            calls=tuple((c.tool, c.arguments) for c in record.input.calls)
-            if record.input.kind == CALLS
-            else (),
-            results=tuple((r.ok, r.value) for r in record.results),
-        )
-        for record in episode.steps
-    ]
-    rows = list(Decoder().decode_all(episode.world.rows))
     said = {r.input.step: r.input.text for r in episode.steps if r.input.kind == TEXT}
     brief = episode.scenario.brief(episode.instance)
-    story = tell(rows, spans, surface_of(episode.product))
-    return Account(story, prompt=episode.prompt, brief=brief, said=said)
+    return Account(story_of_episode(episode), prompt=episode.prompt, brief=brief, said=said)
 
 
 def measure(name: str, load: str, seeds: range) -> dict[str, Any]:

@@ -67,10 +67,8 @@ class Case:
         return None if self.goal is None else 1_000_000 * self.goal
 
 
-def case_of(
-    episode: Episode, policy: Policy | None = None, reference: Policy | None = None
-) -> Case:
-    """Make the case of an episode in memory; `policy` played it, where it can be asked again."""
+def story_of_episode(episode: Episode) -> Story:
+    """Tell the story of an episode in memory; `story_of_record` tells that of a recording."""
     spans = [
         StepSpan(
             record.input.step,
@@ -86,11 +84,18 @@ def case_of(
         for record in episode.steps
     ]
     rows = list(Decoder().decode_all(episode.world.rows))
+    return tell(rows, spans, surface_of(episode.product))
+
+
+def case_of(
+    episode: Episode, policy: Policy | None = None, reference: Policy | None = None
+) -> Case:
+    """Make the case of an episode in memory; `policy` played it, where it can be asked again."""
     judged = episode.aborted is None and bool(episode.criteria)
     return Case(
         plan=episode.plan,
         inputs=episode.inputs,
-        story=tell(rows, spans, surface_of(episode.product)),
+        story=story_of_episode(episode),
         # An episode that was cut short has steps worth 0 and no reward: nobody judged it.
         score=episode.reward if judged else None,
         goal=episode.passed if judged else None,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simharness.blame.case import story_of_episode
 from simharness.findings.detect import HARNESS, harness_findings, once
 from simharness.findings.finding import Finding
-from simharness.findings.story import StepSpan, story_of_record, surface_of, tell
-from simharness.kernel.journal import Decoder, Row
+from simharness.findings.story import story_of_record, tell
+from simharness.kernel.journal import Row
 from simharness.recording.reader import parse
 from simharness.recording.writer import FrameLog
 from tests.findings.mutations import MUTATIONS, Mutation
 from tests.findings.plays import found, played, story_of
 
 if TYPE_CHECKING:
-    from simharness.episode.episode import Episode
     from simharness.findings.story import Story
 
 BY_FAULTS = ("crm.invalidation-lost", "crm.no-fence")
@@ -104,31 +104,12 @@ def plain(finding: Finding) -> dict[str, Any]:
 # --- live and recorded ----------------------------------------------------------------------------
 
 
-def live_story(episode: Episode) -> Story:
-    spans = [
-        StepSpan(
-            record.input.step,
-            record.rows[0],
-            record.reward,
-            ended=record.terminated or record.truncated,
-            aborted=False,
-            pass_mark=episode.scenario.pass_mark,
-            t=record.t,
-            calls=tuple((call.tool, call.arguments) for call in record.input.calls),
-            results=tuple((result.ok, result.value) for result in record.results),
-        )
-        for record in episode.steps
-    ]
-    rows = list(Decoder().decode_all(episode.world.rows))
-    return tell(rows, spans, surface_of(episode.product))
-
-
 def test_an_episode_in_memory_and_its_recording_tell_the_same() -> None:
     some = 0
     for seed in range(4):
         for policy in ("expert", "random", "watcher"):
             episode = played(seed, policy, 4, None, BY_FAULTS[:1])
-            told = harness_findings(live_story(episode))
+            told = harness_findings(story_of_episode(episode))
             assert told == harness_findings(story_of(episode))
             some += len(told)
     assert some
