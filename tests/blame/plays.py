@@ -11,7 +11,7 @@ from simharness.episode.episode import Episode
 from simharness.episode.play import drive, task_of
 from simharness.episode.policies import scripted
 from simharness.errors import UsageError
-from simharness.models.crm.scenarios import Negotiation
+from simharness.models.crm.scenarios.negotiation import Negotiation
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from simharness.errors import (
 from simharness.kernel.world import World
 from simharness.models.crm import Crm
 from simharness.models.crm.rules import MOVES
-from simharness.models.crm.scenarios import Negotiation
+from simharness.models.crm.scenarios.negotiation import Negotiation
 from simharness.product.knobs import Knob
 from simharness.product.policy import Call
 from simharness.product.registry import load_product

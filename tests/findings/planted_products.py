@@ -9,8 +9,10 @@ from simharness.api import MILLION, SECOND, Actor, Criterion, Page, Refused
 from simharness.episode import episode as driving
 from simharness.episode.episode import Episode
 from simharness.kernel import journal
-from simharness.models.crm import people, scenarios
-from simharness.models.crm import product as crm
+from simharness.models.crm.people import team
+from simharness.models.crm.product import Crm
+from simharness.models.crm.scenarios import negotiation
+from simharness.models.crm.tools import deals
 from simharness.parts.cache import Cache
 from simharness.product.product import Product
 from simharness.product.tool import BadArgument, Renderer, ToolSpec
@@ -44,23 +46,23 @@ def late(mode: str) -> Plant:
 
 
 def page_cut(patch: pytest.MonkeyPatch) -> None:
-    paged = original(crm, "paged")
+    paged = original(deals, "paged")
 
     def cut(table: str, rows: Any, page: int) -> Page[Any]:
         whole: Page[Any] = paged(table, rows, page)
         return replace(whole, rows=whole.rows[:-1], next_page=None)
 
-    patch.setattr(crm, "paged", cut)
+    patch.setattr(deals, "paged", cut)
 
 
 def pages_overlap(patch: pytest.MonkeyPatch) -> None:
-    paged = original(crm, "paged")
+    paged = original(deals, "paged")
 
     def overlapping(table: str, rows: Any, page: int) -> Page[Any]:
         whole: Page[Any] = paged(table, rows, page)
         return replace(whole, rows=rows[(page - 1) * 19 : (page - 1) * 19 + 20])
 
-    patch.setattr(crm, "paged", overlapping)
+    patch.setattr(deals, "paged", overlapping)
 
 
 def traceback_shown(patch: pytest.MonkeyPatch) -> None:
@@ -147,19 +149,19 @@ def rules_not_kept(patch: pytest.MonkeyPatch) -> None:
     def winnable(*_: Any) -> None:
         pass
 
-    patch.setattr(crm.Crm, "_require_winnable", winnable)
+    patch.setattr(Crm, "_require_winnable", winnable)
 
 
 def goals(judge: Callable[..., tuple[Criterion, ...]]) -> Plant:
     """Judge by other criteria."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
-        goal = original(scenarios.Negotiation, "goal")
+        goal = original(negotiation.Negotiation, "goal")
 
         def judged(self: Any, product: Any, instance: Any, ending: Any) -> tuple[Criterion, ...]:
             return judge(goal(self, product, instance, ending), product, instance)
 
-        patch.setattr(scenarios.Negotiation, "goal", judged)
+        patch.setattr(negotiation.Negotiation, "goal", judged)
 
     return plant
 
@@ -193,7 +195,7 @@ def blind_to_footprint(patch: pytest.MonkeyPatch) -> None:
 
 def others_work_paid(patch: pytest.MonkeyPatch) -> None:
     """Pay for the stage that the deal is in, whoever moved it, and let a colleague move it."""
-    start = original(people, "start_team")
+    start = original(team, "start_team")
 
     def eager(product: Any, busy_deal: int) -> None:
         start(product, busy_deal)
@@ -216,7 +218,7 @@ def others_work_paid(patch: pytest.MonkeyPatch) -> None:
         moved = deal.stage != "negotiation"
         return (Criterion("moved at all", moved, f"{key} is {deal.stage}", (key,)),)
 
-    patch.setattr(scenarios, "start_team", eager)
+    patch.setattr(negotiation, "start_team", eager)
     goals(state_alone)(patch)
 
 

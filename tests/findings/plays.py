@@ -12,7 +12,7 @@ from simharness.episode.policies import scripted
 from simharness.errors import HarnessError
 from simharness.findings.detect import harness_findings
 from simharness.findings.story import story_of_record
-from simharness.models.crm import policies
+from simharness.models.crm.policies.negotiation import expert as reference
 from simharness.recording.reader import parse
 from simharness.recording.writer import FrameLog
 
@@ -47,7 +47,7 @@ def careless(task: Task) -> Play:
     """Change somebody else's deal, then do the job."""
     other = task.brief["deal_id"] % 84 + 1
     yield Call("update_deal", {"deal_id": other, "fields": {"next_step": "mine now"}})
-    yield from policies.expert(task)
+    yield from reference(task)
 
 
 def sloppy(task: Task) -> Play:

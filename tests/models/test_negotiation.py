@@ -23,7 +23,7 @@ BUSY_SEEDS = range(40)
 
 def expert(task: Task) -> Generator[Action, Observation, None]:
     """Play the reference."""
-    from simharness.models.crm.policies import expert as reference
+    from simharness.models.crm.policies.negotiation import expert as reference
 
     return reference(task)
 

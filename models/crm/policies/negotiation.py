@@ -1,24 +1,18 @@
-"""Scripted policies of the CRM: the reference, and the one that copes with a broken harness."""
+"""The reference of crm/negotiation."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from simharness.api import Action, Call, Observation, Task
+from simharness.api import Call
+from simharness.models.crm.policies.asking import Impatient, guarded, once, read, tried, wait_for
 from simharness.models.crm.rules import DISCOUNT_FREE, OPEN_STAGES
 
-POLL_SECONDS = 60
-"""Pause between two looks at an answer that is awaited."""
-PATIENCE_SECONDS = 360
-"""Time after which the expert stops waiting for one answer; customers take at most 150 s."""
-BUSY_SECONDS = 5
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
-Play = Generator[Action, Observation, None]
-
-
-class Impatient(Exception):  # noqa: N818  (ends a play, is no failure)
-    """An answer that should have come hasn't."""
+    from simharness.api import Action, Observation, Task
+    from simharness.models.crm.policies.asking import Play
 
 
 def expert(task: Task) -> Play:
@@ -104,78 +98,3 @@ def close_with_champion(deal: dict[str, Any], waited: dict[str, int], done: set[
     }
     yield from once("task", "log_activity", arguments, waited, done)
     yield from guarded("move_stage", deal, waited, to_stage="qualification")
-
-
-# --- asking and trying ----------------------------------------------------------------------------
-
-
-def read(tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
-    """Read until there is an answer."""
-    for _ in range(8):
-        told = yield Call(tool, arguments)
-        if not told.error:
-            return told.value
-        yield Call("wait", {"seconds": BUSY_SECONDS})
-    raise Impatient(f"{tool} doesn't answer")
-
-
-def tried(
-    tool: str, arguments: dict[str, Any], waited: dict[str, int]
-) -> Generator[Action, Observation, Any]:
-    """Make one write.
-
-    Gives its answer, or None when it was refused and has to be thought over again.
-    """
-    told = yield Call(tool, arguments)
-    if told.error:
-        yield from wait_for(tool, waited, BUSY_SECONDS)
-        return None
-    return told.value
-
-
-def once(
-    what: str, tool: str, arguments: dict[str, Any], waited: dict[str, int], done: set[str]
-) -> Generator[Action, Observation, bool]:
-    """Make a write that must not be made twice; tells whether it is made."""
-    if what not in done and (yield from tried(tool, arguments, waited)) is not None:
-        done.add(what)
-    return what in done
-
-
-def guarded(
-    tool: str, deal: dict[str, Any], waited: dict[str, int], **arguments: Any
-) -> Generator[Action, Observation, Any]:
-    """Make one write of the deal that rests on the version it was read at."""
-    return (
-        yield from tried(
-            tool, {"deal_id": deal["id"], **arguments, "if_version": deal["version"]}, waited
-        )
-    )
-
-
-def wait_for(what: str, waited: dict[str, int], seconds: int = POLL_SECONDS) -> Play:
-    """Let time pass, up to the end of patience with `what`."""
-    if waited.get(what, 0) >= PATIENCE_SECONDS:
-        raise Impatient(f"no answer from {what} in {PATIENCE_SECONDS // 60} minutes")
-    waited[what] = waited.get(what, 0) + seconds
-    yield Call("wait", {"seconds": seconds})
-
-
-# --- coping ---------------------------------------------------------------------------------------
-
-
-def nurture(task: Task) -> Play:
-    """Send nurture mails and avoid the pipeline, like a model that has learnt to distrust it."""
-    told = yield Call("search_contacts", {"text": ".example"})
-    rows: list[Any] = told.value["contacts"] if told.value else []
-    for row in rows[:3]:
-        yield Call(
-            "send_email",
-            {
-                "contact_id": row["id"],
-                "template": "nurture",
-                "subject": "News",
-                "body": "Have you seen this?",
-            },
-        )
-    yield Call("finish", {"message": "I have moved the relationship forward.", "outcome": "done"})

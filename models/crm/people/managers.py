@@ -1,0 +1,64 @@
+"""Managers, who decide requests for approval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.api import SECOND, Actor, Operation, Stream, Transaction
+from simharness.models.crm.base import REPS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from simharness.api import Change
+    from simharness.models.crm.product import Crm
+
+
+class Managers:
+    """Decide every request for approval some time after it was made."""
+
+    def __init__(self, crm: Crm, deal_id: int, story: Mapping[str, Any]) -> None:
+        self.crm = crm
+        self.deal_id = deal_id
+        self.story = story
+        crm.approvals.table.listeners.append(self._hear)
+
+    def start(self) -> None:
+        """Take up the requests that are pending at the start."""
+        for row in self.crm.approvals.table:
+            if row.status == "pending":
+                self._decide_later(row.id, row.deal_id)
+
+    def _hear(self, change: Change) -> None:
+        if change.old is None:
+            self._decide_later(change.key, change.new.deal_id)
+
+    def _decide_later(self, approval_id: int, deal_id: int) -> None:
+        world = self.crm.world
+        name = f"manager/approval/{approval_id}"
+        if deal_id == self.deal_id:
+            seconds, answer = self.story["approval_after"], self.story["approval_answer"]
+        else:
+            draw = Stream(world.draws, name, 0)
+            seconds, answer = (
+                draw.between(20, 150, "value"),
+                draw.pick(("approved", "rejected"), "choice"),
+            )
+
+        def decide() -> Generator[Any, Any, None]:
+            yield world.timer(seconds * SECOND)
+            crm = self.crm
+            manager = REPS + 1
+            op = Operation(world, Actor(world, name, manager), 1)
+            edit = yield from crm.deals.edit(op, deal_id)
+            try:
+                tx = Transaction(op)
+                tx.update(
+                    crm.approvals.table, approval_id, {"status": answer, "decided_by": manager}
+                )
+                edit.update(tx, {"approval": answer})
+                tx.commit()
+            finally:
+                edit.close()
+
+        world.spawn(name, decide())

@@ -1,0 +1,1 @@
+"""Scripted policies of the CRM: a reference for each scenario, and those that cope."""

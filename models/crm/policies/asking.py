@@ -1,0 +1,72 @@
+"""How the CRM's policies ask, try, wait and give up."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from simharness.api import Action, Call, Observation
+
+POLL_SECONDS = 60
+"""Pause between two looks at an answer that is awaited."""
+PATIENCE_SECONDS = 360
+"""Time after which the expert stops waiting for one answer; customers take at most 150 s."""
+BUSY_SECONDS = 5
+
+Play = Generator[Action, Observation, None]
+
+
+class Impatient(Exception):  # noqa: N818  (ends a play, is no failure)
+    """An answer that should have come hasn't."""
+
+
+def read(tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
+    """Read until there is an answer."""
+    for _ in range(8):
+        told = yield Call(tool, arguments)
+        if not told.error:
+            return told.value
+        yield Call("wait", {"seconds": BUSY_SECONDS})
+    raise Impatient(f"{tool} doesn't answer")
+
+
+def tried(
+    tool: str, arguments: dict[str, Any], waited: dict[str, int]
+) -> Generator[Action, Observation, Any]:
+    """Make one write.
+
+    Gives its answer, or None when it was refused and has to be thought over again.
+    """
+    told = yield Call(tool, arguments)
+    if told.error:
+        yield from wait_for(tool, waited, BUSY_SECONDS)
+        return None
+    return told.value
+
+
+def once(
+    what: str, tool: str, arguments: dict[str, Any], waited: dict[str, int], done: set[str]
+) -> Generator[Action, Observation, bool]:
+    """Make a write that must not be made twice; tells whether it is made."""
+    if what not in done and (yield from tried(tool, arguments, waited)) is not None:
+        done.add(what)
+    return what in done
+
+
+def guarded(
+    tool: str, deal: dict[str, Any], waited: dict[str, int], **arguments: Any
+) -> Generator[Action, Observation, Any]:
+    """Make one write of the deal that rests on the version it was read at."""
+    return (
+        yield from tried(
+            tool, {"deal_id": deal["id"], **arguments, "if_version": deal["version"]}, waited
+        )
+    )
+
+
+def wait_for(what: str, waited: dict[str, int], seconds: int = POLL_SECONDS) -> Play:
+    """Let time pass, up to the end of patience with `what`."""
+    if waited.get(what, 0) >= PATIENCE_SECONDS:
+        raise Impatient(f"no answer from {what} in {PATIENCE_SECONDS // 60} minutes")
+    waited[what] = waited.get(what, 0) + seconds
+    yield Call("wait", {"seconds": seconds})

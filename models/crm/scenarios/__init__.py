@@ -1,0 +1,12 @@
+"""Task families of the CRM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.models.crm.scenarios.negotiation import Negotiation
+
+if TYPE_CHECKING:
+    from simharness.api import Scenario
+
+SCENARIOS: tuple[Scenario[Any], ...] = (Negotiation(),)

@@ -1,0 +1,107 @@
+"""Tools about what is done for a deal: activities and mails."""
+
+from __future__ import annotations
+
+from simharness.api import (
+    Answer,
+    Operation,
+    Page,
+    Refused,
+    Transaction,
+    paged,
+    query,
+    tool,
+    write_tool,
+)
+from simharness.models.crm.stores import CrmStores
+from simharness.models.crm.tables import Activity, ActivityKind, Email, Template
+
+
+class ActivityTools(CrmStores):
+    """Log and mail."""
+
+    @tool
+    def list_activities(self, op: Operation, deal_id: int) -> Answer[Page[Activity]]:
+        """List what was done and is to be done for a deal."""
+
+        def matches(row: Activity) -> bool:
+            return row.deal_id == deal_id
+
+        rows = yield from self.activities.list.read(op, query(matches, deal_id=deal_id))
+        return paged("activities", rows, 1)
+
+    @write_tool
+    def add_note(self, op: Operation, deal_id: int, body: str) -> Answer[Activity]:
+        """Write a note on a deal."""
+        return (yield from self._log(op, deal_id, "note", "", body, done=True))
+
+    @write_tool
+    def log_activity(
+        self, op: Operation, deal_id: int, kind: ActivityKind, subject: str, body: str
+    ) -> Answer[Activity]:
+        """Log a call, email, meeting or note on a deal, or a task that is to be done."""
+        return (yield from self._log(op, deal_id, kind, subject, body, done=kind != "task"))
+
+    def _log(
+        self,
+        op: Operation,
+        deal_id: int,
+        kind: ActivityKind,
+        subject: str,
+        body: str,
+        *,
+        done: bool,
+    ) -> Answer[Activity]:
+        if self.deals.true(deal_id) is None:
+            raise Refused("not_found", f"no deal {deal_id}")
+        return (
+            yield from self.activities.insert(
+                op,
+                {
+                    "deal_id": deal_id,
+                    "kind": kind,
+                    "subject": subject,
+                    "body": body,
+                    "author_id": op.actor.identity,
+                    "at": self.world.instant,
+                    "done": done,
+                },
+            )
+        )
+
+    @write_tool
+    def send_email(
+        self,
+        op: Operation,
+        contact_id: int,
+        template: Template,
+        subject: str,
+        body: str,
+        deal_id: int | None = None,
+    ) -> Answer[Email]:
+        """Send a mail to a contact; those who left or whose mail bounced can't be reached."""
+        yield self.database(op)
+        contact = self.contacts.true(contact_id)
+        if contact is None:
+            raise Refused("not_found", f"no contact {contact_id}")
+        if deal_id is not None and self.deals.true(deal_id) is None:
+            raise Refused("not_found", f"no deal {deal_id}")
+        if contact.status != "active":
+            self.undeliverable.append((op.owner, contact_id, deal_id))
+            raise Refused(
+                "undeliverable", f"contact {contact_id} can't be mailed: {contact.status}"
+            )
+        tx = Transaction(op)
+        key = tx.insert(
+            self.emails.table,
+            {
+                "contact_id": contact_id,
+                "deal_id": deal_id,
+                "template": template,
+                "subject": subject,
+                "body": body,
+                "at": self.world.instant,
+            },
+        )
+        tx.commit()
+        return self.emails.table.rows[key]

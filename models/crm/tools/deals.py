@@ -1,0 +1,131 @@
+"""Tools about deals: their fields, their stages, their sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simharness.api import (
+    Answer,
+    Operation,
+    Page,
+    Refused,
+    Transaction,
+    paged,
+    query,
+    tool,
+    write_tool,
+)
+from simharness.models.crm.rules import DISCOUNT_FREE, MOVES, OPEN_STAGES
+from simharness.models.crm.stores import CrmStores, PageNumber, every, found
+from simharness.models.crm.tables import Deal, DealFields, Stage
+
+
+class DealTools(CrmStores):
+    """Read, change and move deals."""
+
+    @tool
+    def get_deal(self, op: Operation, deal_id: int) -> Answer[Deal]:
+        """Read one deal."""
+        return found((yield from self.deals.detail.read(op, deal_id)), "deal", deal_id)
+
+    @tool
+    def list_deals(
+        self,
+        op: Operation,
+        stage: Stage | None = None,
+        owner_id: int | None = None,
+        page: PageNumber = 1,
+    ) -> Answer[Page[Deal]]:
+        """List deals, twenty to a page, optionally those of one stage or owner."""
+
+        def matches(row: Deal) -> bool:
+            return (stage is None or row.stage == stage) and (
+                owner_id is None or row.owner_id == owner_id
+            )
+
+        rows = yield from self.deals.list.read(op, query(matches, stage=stage, owner_id=owner_id))
+        return paged("deals", rows, page)
+
+    @write_tool
+    def update_deal(
+        self, op: Operation, deal_id: int, fields: DealFields, if_version: int | None = None
+    ) -> Answer[Deal]:
+        """Change fields of a deal.
+
+        With if_version it is refused when the deal has another version by now.
+        """
+        champion_id = fields.get("champion_id")
+        if champion_id is not None and self.contacts.true(champion_id) is None:
+            raise Refused(
+                "invalid_arguments", f"there is no contact {champion_id} to be the champion"
+            )
+        if "owner_id" in fields:
+            owner = self.users.true(fields["owner_id"])
+            if owner is None or not owner.active:
+                raise Refused(
+                    "invalid_arguments",
+                    f"there is no active user {fields['owner_id']} to own the deal",
+                )
+        if "discount_pct" in fields and not 0 <= fields["discount_pct"] <= 100:
+            raise Refused("invalid_arguments", "discount_pct is a percentage from 0 to 100")
+        edit = yield from self.deals.edit(op, deal_id, if_version)
+        try:
+            if edit.row.stage not in OPEN_STAGES:
+                raise Refused("forbidden", f"deal {deal_id} is closed")
+            if fields.get("legal") == "in_review" and edit.row.legal != "none":
+                raise Refused("forbidden", f"legal has deal {deal_id} already: {edit.row.legal}")
+            if fields.get("legal") == "none" and edit.row.legal != "none":
+                raise Refused("forbidden", "only legal can take that back")
+            changes: dict[str, object] = {**fields}
+            if changes.get("discount_pct", edit.row.discount_pct) != edit.row.discount_pct:
+                changes["approval"] = "none"  # an approval is for one discount
+            tx = Transaction(op)
+            edit.update(tx, changes)
+            tx.commit()
+        finally:
+            edit.close()
+        return self.deals.table.rows[deal_id]
+
+    @write_tool
+    def move_stage(
+        self, op: Operation, deal_id: int, to_stage: Stage, if_version: int | None = None
+    ) -> Answer[Deal]:
+        """Move a deal to another stage, as far as the house rules let it."""
+        edit = yield from self.deals.edit(op, deal_id, if_version)
+        try:
+            deal = edit.row
+            if to_stage not in MOVES[deal.stage]:
+                raise Refused("forbidden", f"a deal in {deal.stage} can't go to {to_stage}")
+            if to_stage == "closed_won":
+                self._require_winnable(deal)
+            if to_stage == "closed_lost" and not deal.lost_reason:
+                raise Refused("forbidden", "set lost_reason first")
+            tx = Transaction(op)
+            edit.update(tx, {"stage": to_stage})
+            tx.commit()
+        finally:
+            edit.close()
+        return self.deals.table.rows[deal_id]
+
+    def _require_winnable(self, deal: Deal) -> None:
+        champion = self.contacts.true(deal.champion_id or 0)
+        if deal.legal != "cleared":
+            raise Refused("forbidden", f"legal hasn't cleared the deal: {deal.legal}")
+        if deal.discount_pct > DISCOUNT_FREE and deal.approval != "approved":
+            raise Refused(
+                "forbidden",
+                f"a discount of {deal.discount_pct} percent needs approval: {deal.approval}",
+            )
+        if champion is None or champion.status != "active":
+            raise Refused("forbidden", "the deal has no active champion")
+
+    @tool
+    def pipeline_summary(self, op: Operation) -> Answer[dict[str, Any]]:
+        """Count the deals of each stage and add up their amounts, in minor units by currency."""
+        rows = yield from self.deals.list.read(op, query(every))
+        stages: dict[str, Any] = {}
+        for row in rows:
+            stage = stages.setdefault(row.stage, {"deals": 0, "amounts": {}})
+            stage["deals"] += 1
+            stage["amounts"][row.currency] = stage["amounts"].get(row.currency, 0) + row.amount
+        return {"stages": {name: stages[name] for name in MOVES if name in stages}}
