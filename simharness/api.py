@@ -5,6 +5,7 @@ from simharness.kernel.calendar import format_instant, parse_instant
 from simharness.kernel.draws import Draws, Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.world import World
+from simharness.parts.clock import Clock
 from simharness.parts.hold import Holds
 from simharness.parts.lease import Grant, Leases
 from simharness.parts.refusal import Refused
@@ -36,6 +37,7 @@ __all__ = [
     "Bounds",
     "Call",
     "Change",
+    "Clock",
     "Criterion",
     "Drawing",
     "Draws",

@@ -10,6 +10,7 @@ from simharness.findings.calls import (
     turned_clocks,
     untrue_outcomes,
 )
+from simharness.findings.clocks import turned_stamps
 from simharness.findings.history import lost_updates
 from simharness.findings.holds import broken_holds, oversold_places
 from simharness.findings.leases import broken_leases
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 HARNESS = (
     harness_failures,
     turned_clocks,
+    turned_stamps,
     # What the agent was served.
     stale_reads,
     views_disagree,

@@ -49,6 +49,7 @@ LEASEWRITE: Final = 29
 LEASEREFUSED: Final = 30
 HOLD: Final = 31
 HOLDEND: Final = 32
+CLOCK: Final = 40
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -105,6 +106,7 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
         "expires",
     ),
     HOLDEND: ("@holds", "hold", "@reason"),
+    CLOCK: ("@node", "offset", "drift", "@reason"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
@@ -119,7 +121,9 @@ simulated time that the agent spent waiting for answers. GRADE: role is goal, fo
 when it comes out otherwise). INVARIANT rows stand for what is broken. SCHEMA: the digest of all
 tools' schemas, at the start and whenever it has changed. LEASE is a grant, or with the token of a
 lease that runs its renewal; owner and n are the holder's, as in LEASEEND. LEASEREFUSED: token is
-that of a refused write, 0 where the lease itself was refused. expires is a tick."""
+that of a refused write, 0 where the lease itself was refused. expires is a tick. CLOCK: from then
+on the node's clock is offset ticks ahead and drift parts per million too fast; until its first row
+a clock is exact."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

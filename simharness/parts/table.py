@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from simharness.kernel.world import World
+    from simharness.parts.clock import Clock
 
 _DIGEST_MODULUS = 1 << 128
 _pack = fast_packer().pack
@@ -96,6 +97,7 @@ class Table(Generic[R]):
         "_dirty",
         "_owned",
         "changes",
+        "clock",
         "history",
         "listeners",
         "name",
@@ -128,6 +130,8 @@ class Table(Generic[R]):
         """Called at each commit, within it."""
         self.statement_listeners: list[StatementListener] = []
         """Told of each statement of a transaction, before its commit, while they want to be."""
+        self.clock: Clock | None = None
+        """The clock that stamps its rows; None for the true time."""
         self._digest = template.digest
         self._dirty: dict[int, R | None] = {}
 

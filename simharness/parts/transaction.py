@@ -153,7 +153,8 @@ class Transaction:
         return order
 
     def _built(self, table: Table[R], key: int, fields: Mapping[str, object], *, insert: bool) -> R:
-        instant = self.op.world.instant
+        clock = table.clock
+        instant = self.op.world.instant if clock is None else clock.instant
         if insert:
             version = table.version(key) + 1
             stamp = {"id": key, "version": version, "created_at": instant, "updated_at": instant}

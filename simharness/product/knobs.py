@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UnknownName, UsageError
+from simharness.parts.clock import DRIFT_MAX, EXACT, OFFSET_MAX, Skew
 from simharness.units import parse_duration
 
 if TYPE_CHECKING:
@@ -109,6 +110,18 @@ def rate(key: str, default: str, doc: str) -> Knob:
     return Knob(key, parse_rate, default, doc, "'none', or a rate such as '5/s' or '12/min'")
 
 
+def clock(key: str, doc: str) -> Knob:
+    """Make a knob that holds how wrong a clock is; exact by default."""
+    return Knob(
+        key,
+        parse_skew,
+        "exact",
+        doc,
+        "'exact', an offset such as '+250ms' or '-2s', a drift such as '120ppm', or "
+        "['offset', 'drift'] (at most a year and 500000ppm)",
+    )
+
+
 def words(key: str, options: tuple[str, ...], doc: str) -> Knob:
     """Make a knob that holds a list of some words; none by default."""
 
@@ -157,6 +170,33 @@ def parse_rate(value: object) -> int:
         raise UsageError(f"got {value!r}")
     per = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}[found[2]]
     return max(1, per // int(found[1]))
+
+
+def parse_skew(value: object) -> Skew:
+    """Read how wrong a clock is. Raises UsageError when it is unreadable."""
+    if value == "exact":
+        return EXACT
+    items = items_of(value)
+    if items is not None and len(items) == 2:
+        return Skew(_offset(items[0]), _drift(items[1]))
+    if isinstance(value, str) and value.endswith("ppm"):
+        return Skew(0, _drift(value))
+    return Skew(_offset(value), 0)
+
+
+def _offset(value: object) -> int:
+    behind = isinstance(value, str) and value.startswith("-")
+    ticks = _duration(value[1:] if isinstance(value, str) and value[:1] in ("+", "-") else value)
+    if ticks > OFFSET_MAX:
+        raise UsageError(f"got {value!r}")
+    return -ticks if behind else ticks
+
+
+def _drift(value: object) -> int:
+    found = re.fullmatch(r"([+-]?[0-9]{1,6})ppm", value) if isinstance(value, str) else None
+    if found is None or abs(int(found[1])) > DRIFT_MAX:
+        raise UsageError(f"got {value!r}")
+    return int(found[1])
 
 
 class Settings:

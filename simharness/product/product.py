@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.kernel import journal
 from simharness.kernel.operation import Actor, Operation
+from simharness.parts.clock import API, Clock
 from simharness.parts.refusal import Refused
 from simharness.parts.workers import WorkerPool
 from simharness.product import knobs
@@ -61,6 +62,9 @@ class Product:
     faults: ClassVar[tuple[Fault, ...]] = ()
     own_knobs: ClassVar[tuple[Knob, ...]] = ()
     scenarios: ClassVar[tuple[Scenario[Any], ...]] = ()
+    nodes: ClassVar[tuple[str, ...]] = (API,)
+    """Machines that it runs on, each with a clock and the knob `node.NAME.clock`; that of `api`
+    stamps the rows."""
     waits: ClassVar[tuple[str, ...]] = ("api", "db", "put")
     """Names of the elastic waits, which callers may pin."""
     showcases: ClassVar[tuple[Showcase, ...]] = ()
@@ -93,6 +97,7 @@ class Product:
             knobs.choice(
                 "reward.mode", modes, "what the harness pays for; anything but goal is a defect"
             ),
+            *(knobs.clock(f"node.{node}.clock", f"clock of node {node}") for node in cls.nodes),
             *(knob for spec in specs.values() for knob in spec.knobs()),
             *cls.own_knobs,
         ]
@@ -109,12 +114,16 @@ class Product:
         self.settings = settings
         self.load = load
         """Thousandths of the load that a single team makes."""
-        self.shared = Shared()
+        self.clocks = {node: Clock(world, node) for node in self.nodes}
+        """The clocks of its nodes."""
+        self.shared = Shared(self.clocks.get(API))
         self.pool = WorkerPool(world, "api")
         self.api_latency = (0, 0)
         self.ending: Ending | None = None
         """How the agent ended the episode, once it has."""
         self.stores: dict[str, Store[Any]] = {}
+        for node, clock in self.clocks.items():
+            settings.bind(f"node.{node}.clock", clock, "skew")
         settings.bind("api.latency", self, "api_latency")
         settings.bind("api.workers", self.pool, "capacity")
         settings.bind("db.latency", self.shared.waits, "db")
@@ -200,6 +209,12 @@ class Product:
                 f"actor {actor.name!r} calls tool {tool!r}, which {self.name} doesn't have"
             )
         return (yield from self.call(Operation(self.world, actor, n), spec, arguments))
+
+    @property
+    def instant(self) -> int:
+        """The instant by the clock of the node `api`: what tools take for now."""
+        clock = self.shared.clock
+        return self.world.instant if clock is None else clock.instant
 
     def database(self, op: Operation) -> Event:
         """Give the wait of one access to the database, for tools that touch tables themselves."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.operation import Operation
     from simharness.kernel.world import World
+    from simharness.parts.clock import Clock
     from simharness.product.knobs import Knob, Settings
 
 DETAIL_KINDS = ("detail", "auth")
@@ -133,6 +134,7 @@ class Store(Generic[R]):
         self.spec = spec
         self.world = world
         self.table: Table[R] = Table(world, template)
+        self.table.clock = shared.clock
         self.locks = Locks(world, spec.name)
         self.waits = shared.waits
         self.lock = "row"
@@ -352,9 +354,11 @@ CACHE_KNOBS = (
 class Shared:
     """What all stores of one world have in common."""
 
-    __slots__ = ("breaches", "waits")
+    __slots__ = ("breaches", "clock", "waits")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock
+        """The clock that stamps rows; None for the true time."""
         self.waits = Waits()
         self.breaches: list[Breach] = []
 

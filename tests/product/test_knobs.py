@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simharness.errors import UnknownName, UsageError
+from simharness.parts.clock import Skew
 from simharness.product import knobs
 from simharness.product.knobs import Knob, Settings, read_config
 from simharness.product.product import Product, resolve_settings
@@ -28,6 +29,7 @@ KNOBS: dict[str, Knob] = {
     "workers": knobs.count("workers", 8, "a number", low=1),
     "span": knobs.span("span", "0s", "a wait"),
     "rate": knobs.rate("rate", "none", "a rate"),
+    "clock": knobs.clock("clock", "a clock"),
     "words": knobs.words("words", ("as_of", "version"), "a list"),
 }
 
@@ -52,6 +54,12 @@ KNOBS: dict[str, Knob] = {
         ("span", ["1s", "3s"], (1_000_000, 3_000_000)),
         ("span", ("1s", "1s"), (1_000_000, 1_000_000)),
         ("span", ["0s", "5us"], (0, 5)),
+        ("clock", "exact", Skew(0, 0)),
+        ("clock", "+250ms", Skew(250_000, 0)),
+        ("clock", "1s", Skew(1_000_000, 0)),
+        ("clock", "-2s", Skew(-2_000_000, 0)),
+        ("clock", "-40ppm", Skew(0, -40)),
+        ("clock", ["-1us", "+120ppm"], Skew(-1, 120)),
         ("rate", "none", 0),
         ("rate", "1/min", 60_000_000),
         ("rate", "5/s", 200_000),
@@ -107,6 +115,15 @@ def test_a_value_in_one_of_its_forms_is_read(kind: str, given: object, value: ob
         ("span", ["1s", "2s", "3s"]),
         ("span", [True, "2s"]),
         ("span", {}),
+        ("clock", "-"),
+        ("clock", "+-1s"),
+        ("clock", "367d"),
+        ("clock", 0),
+        ("clock", None),
+        ("clock", "1.5ppm"),
+        ("clock", "-500001ppm"),
+        ("clock", ["1s"]),
+        ("clock", ["1ppm", "1s"]),
         ("rate", "0/s"),
         ("rate", "5/d"),
         ("rate", "5"),

@@ -63,7 +63,7 @@ class ActivityTools(CrmStores):
                     "subject": subject,
                     "body": body,
                     "author_id": op.actor.identity,
-                    "at": self.world.instant,
+                    "at": self.instant,
                     "done": done,
                 },
             )
@@ -100,7 +100,7 @@ class ActivityTools(CrmStores):
                 "template": template,
                 "subject": subject,
                 "body": body,
-                "at": self.world.instant,
+                "at": self.instant,
             },
         )
         tx.commit()
