@@ -50,6 +50,7 @@ LEASEREFUSED: Final = 30
 HOLD: Final = 31
 HOLDEND: Final = 32
 CLOCK: Final = 40
+LIMITED: Final = 41
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -107,6 +108,7 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     ),
     HOLDEND: ("@holds", "hold", "@reason"),
     CLOCK: ("@node", "offset", "drift", "@reason"),
+    LIMITED: ("@owner", "n", "@limit", "wait"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
@@ -123,7 +125,7 @@ tools' schemas, at the start and whenever it has changed. LEASE is a grant, or w
 lease that runs its renewal; owner and n are the holder's, as in LEASEEND. LEASEREFUSED: token is
 that of a refused write, 0 where the lease itself was refused. expires is a tick. CLOCK: from then
 on the node's clock is offset ticks ahead and drift parts per million too fast; until its first row
-a clock is exact."""
+a clock is exact. LIMITED: wait is the ticks until the call would be let through."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UnknownName, UsageError
 from simharness.parts.clock import DRIFT_MAX, EXACT, OFFSET_MAX, Skew
+from simharness.parts.limit import Rate
 from simharness.units import parse_duration
 
 if TYPE_CHECKING:
@@ -110,6 +111,18 @@ def rate(key: str, default: str, doc: str) -> Knob:
     return Knob(key, parse_rate, default, doc, "'none', or a rate such as '5/s' or '12/min'")
 
 
+def limit(key: str, doc: str) -> Knob:
+    """Make a knob that holds a rate limit; none by default."""
+    return Knob(
+        key,
+        parse_limit,
+        "none",
+        doc,
+        "'none', a rate such as '10/s' or '600/min', or ['rate', burst]; by default burst is "
+        "the number in the rate",
+    )
+
+
 def clock(key: str, doc: str) -> Knob:
     """Make a knob that holds how wrong a clock is; exact by default."""
     return Knob(
@@ -165,11 +178,29 @@ def parse_rate(value: object) -> int:
     """Read a rate as ticks per item. Raises UsageError when it is unreadable."""
     if value == "none":
         return 0
+    count, per = _rate(value)
+    return max(1, per // count)
+
+
+def parse_limit(value: object) -> Rate | None:
+    """Read a rate limit. Raises UsageError when it is unreadable."""
+    if value == "none":
+        return None
+    items = items_of(value)
+    if items is None:
+        count, per = _rate(value)
+        return Rate(count, per, count)
+    if len(items) != 2 or type(items[1]) is not int or not 1 <= items[1] < 10**9:
+        raise UsageError(f"got {value!r}")
+    return Rate(*_rate(items[0]), items[1])
+
+
+def _rate(value: object) -> tuple[int, int]:
+    """Read a rate as a number and the ticks of its period."""
     found = re.fullmatch(r"([0-9]{1,9})/(s|min|h)", value) if isinstance(value, str) else None
     if found is None or int(found[1]) == 0:
         raise UsageError(f"got {value!r}")
-    per = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}[found[2]]
-    return max(1, per // int(found[1]))
+    return int(found[1]), {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}[found[2]]
 
 
 def parse_skew(value: object) -> Skew:

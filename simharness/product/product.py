@@ -11,6 +11,7 @@ from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.kernel import journal
 from simharness.kernel.operation import Actor, Operation
 from simharness.parts.clock import API, Clock
+from simharness.parts.limit import RateLimit
 from simharness.parts.refusal import Refused
 from simharness.parts.workers import WorkerPool
 from simharness.product import knobs
@@ -36,6 +37,7 @@ COMMON_KNOBS = (
     knobs.span("db.latency", "0s", "wait of a read or write at the primary"),
     knobs.span("put.latency", "0s", "wait until an answer lands in a cache; nobody waits for it"),
     knobs.count("api.workers", 8, "calls that are served at a time", low=1),
+    knobs.limit("api.rate_limit", "calls that are let through for each actor"),
     knobs.duration(
         "api.timeout", "30s", "time after which the agent's call is answered without its outcome"
     ),
@@ -118,6 +120,7 @@ class Product:
         """The clocks of its nodes."""
         self.shared = Shared(self.clocks.get(API))
         self.pool = WorkerPool(world, "api")
+        self.limit = RateLimit(world, "api")
         self.api_latency = (0, 0)
         self.ending: Ending | None = None
         """How the agent ended the episode, once it has."""
@@ -126,6 +129,7 @@ class Product:
             settings.bind(f"node.{node}.clock", clock, "skew")
         settings.bind("api.latency", self, "api_latency")
         settings.bind("api.workers", self.pool, "capacity")
+        settings.bind("api.rate_limit", self.limit, "rate")
         settings.bind("db.latency", self.shared.waits, "db")
         settings.bind("put.latency", self.shared.waits, "put")
         for attribute, spec in self._specs.items():
@@ -169,6 +173,8 @@ class Product:
         try:
             if not tool.local:
                 yield op.latency(self.api_latency, "api")
+                if self.limit.rate is not None:
+                    self.limit.take(op)
                 pool = self.pool
                 if pool.busy < pool.capacity:
                     pool.busy += 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from simharness.errors import UnknownName, UsageError
 from simharness.parts.clock import Skew
+from simharness.parts.limit import Rate
 from simharness.product import knobs
 from simharness.product.knobs import Knob, Settings, read_config
 from simharness.product.product import Product, resolve_settings
@@ -30,6 +31,7 @@ KNOBS: dict[str, Knob] = {
     "span": knobs.span("span", "0s", "a wait"),
     "rate": knobs.rate("rate", "none", "a rate"),
     "clock": knobs.clock("clock", "a clock"),
+    "limit": knobs.limit("limit", "a rate limit"),
     "words": knobs.words("words", ("as_of", "version"), "a list"),
 }
 
@@ -60,6 +62,9 @@ KNOBS: dict[str, Knob] = {
         ("clock", "-2s", Skew(-2_000_000, 0)),
         ("clock", "-40ppm", Skew(0, -40)),
         ("clock", ["-1us", "+120ppm"], Skew(-1, 120)),
+        ("limit", "none", None),
+        ("limit", "10/s", Rate(10, 1_000_000, 10)),
+        ("limit", ["60/min", 5], Rate(60, 60_000_000, 5)),
         ("rate", "none", 0),
         ("rate", "1/min", 60_000_000),
         ("rate", "5/s", 200_000),
@@ -124,6 +129,13 @@ def test_a_value_in_one_of_its_forms_is_read(kind: str, given: object, value: ob
         ("clock", "-500001ppm"),
         ("clock", ["1s"]),
         ("clock", ["1ppm", "1s"]),
+        ("limit", "0/s"),
+        ("limit", 10),
+        ("limit", ["10/s"]),
+        ("limit", ["10/s", 0]),
+        ("limit", ["10/s", True]),
+        ("limit", ["none", 5]),
+        ("limit", None),
         ("rate", "0/s"),
         ("rate", "5/d"),
         ("rate", "5"),
