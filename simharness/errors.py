@@ -7,6 +7,10 @@ SimharnessError             everything this package raises on purpose           
 │   ├── DamagedRecording    bytes that fail a check: flipped, foreign, or from the future
 │   ├── TruncatedRecording  a whole prefix and no footer, where a whole one is needed
 │   └── VersionError        sound bytes that need another version of this package
+│       ├── OtherFormat     of a later format
+│       ├── OtherKernel     of other kernel semantics
+│       ├── OtherModel      of other semantics of its product
+│       └── OtherPatch      with a patch that its product doesn't know
 ├── Divergence              a replay produced something other than what was recorded               3
 └── HarnessError            the harness failed, so there is no number to train on                  4
     ├── ProcessFailed       a simulated process raised; names it
@@ -93,9 +97,33 @@ class TruncatedRecording(RecordingError):
 
 
 class VersionError(RecordingError):
-    """The recording needs another version of this package."""
+    """The recording needs another version of this package, or of its product."""
+
+    code = "SH-VER-000"
+
+
+class OtherFormat(VersionError):
+    """The bytes are of a later format."""
 
     code = "SH-VER-001"
+
+
+class OtherKernel(VersionError):
+    """A seed means something else to this build's kernel."""
+
+    code = "SH-VER-002"
+
+
+class OtherModel(VersionError):
+    """A seed means something else to this build's product."""
+
+    code = "SH-VER-003"
+
+
+class OtherPatch(VersionError):
+    """The recording rests on a patch that this build's product doesn't know."""
+
+    code = "SH-VER-004"
 
 
 class Divergence(SimharnessError):

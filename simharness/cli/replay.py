@@ -11,7 +11,13 @@ import click
 from simharness.cli.files import episodes, is_unfinished, name_of, one_episode
 from simharness.cli.output import ProgressLine, emit_json
 from simharness.episode.replay import replay
-from simharness.errors import Divergence, RecordingError, SimharnessError, UsageError
+from simharness.errors import (
+    Divergence,
+    RecordingError,
+    SimharnessError,
+    UsageError,
+    VersionError,
+)
 from simharness.recording.diff import first_difference
 from simharness.recording.format import FrameType
 
@@ -72,6 +78,8 @@ class Result:
     digests: list[str] = field(default_factory=list[str])
     """Of those that came out identical."""
     failed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    refused: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Those that another version has to replay."""
     unfinished: list[str] = field(default_factory=list[str])
     """What is left of episodes whose writer was stopped, in words."""
     worst: int = 0
@@ -92,7 +100,8 @@ class Result:
                 if isinstance(error, Divergence) and len(error.args) > 2
                 else error.code
             )
-            self.failed.append(
+            where = self.refused if isinstance(error, VersionError) else self.failed
+            where.append(
                 {
                     "episode": name_of(record),
                     "code": code,
@@ -111,9 +120,10 @@ class Result:
         """Give the result as `--json` prints it."""
         return {
             "replay": path,
-            "episodes": len(self.digests) + len(self.failed),
+            "episodes": len(self.digests) + len(self.failed) + len(self.refused),
             "identical": len(self.digests),
             "diverged": self.failed,
+            "refused": self.refused,
             "unfinished": self.unfinished,
         }
 
@@ -121,11 +131,13 @@ class Result:
         """Print the result."""
         for entry in self.failed:
             click.echo(f"{entry['episode']}: {entry['message']}\n  next: {entry['next']}")
+        for entry in self.refused:
+            click.echo(f"{entry['episode']}: {entry['code']}: {entry['message']}; {entry['next']}")
         for line in self.unfinished:
             click.echo(line)
         where = f" up to step {until}" if until is not None else ""
-        digest = f", digest {self.digests[0]}" if len(self.digests) == 1 and not self.failed else ""
-        total = len(self.digests) + len(self.failed)
+        total = len(self.digests) + len(self.failed) + len(self.refused)
+        digest = f", digest {self.digests[0]}" if len(self.digests) == total == 1 else ""
         click.echo(f"{len(self.digests)} of {total} replayed identical{where}{digest}")
 
 

@@ -15,6 +15,7 @@ from simharness.cli.output import emit_json, reward_number, reward_text, table
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.episode.plan import load_text
+from simharness.episode.versions import require_build
 from simharness.errors import UsageError
 from simharness.findings.story import AGENT
 from simharness.product.registry import load_scenario
@@ -55,6 +56,7 @@ def command(
 ) -> int:
     """Show what the agent did and saw, and with --truth what was true."""
     record = one_episode(path, episode)
+    require_build(record)  # whose rows would else be taken for something that they aren't
     if messages:
         click.echo(json.dumps({"messages": chat_messages(record)}, separators=(",", ":")))
         return 0

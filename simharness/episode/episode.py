@@ -108,6 +108,7 @@ class Episode:
         faults = [fault for fault in faults if f"fault:{fault.id}" not in repair]
         world = World(plan.seed, scheduler=parse_scheduler(plan.schedule), epoch=scenario.epoch)
         world.repair = repair
+        world.patches = frozenset(plan.patches_of(product_class))
         self.world = world
         start_tables = templates(product_class, scenario)
         self.product: Product = product_class(world, start_tables, settings, load)
@@ -139,7 +140,7 @@ class Episode:
         self._teller = Teller(world)
         self._pending: list[tuple[Process, int]] = []
         self.recorder = Recorder(world, self.sink, keep_rows=keep_rows)
-        header = plan.header(product_class.name, product_class.semantics, self.instance)
+        header = plan.header(product_class, self.instance)
         self.recorder.header(header, plan.decisions)
         if info:
             self.recorder.info(info)

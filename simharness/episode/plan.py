@@ -6,11 +6,13 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.errors import DamagedRecording, VersionError
+from simharness.errors import DamagedRecording
 from simharness.recording.format import FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from simharness.product.product import Product
 
 LOAD_MAX = 1_000_000
 """Largest load, in thousandths."""
@@ -42,17 +44,19 @@ class Plan:
     """Budget of steps; 0 for the scenario's own."""
     ticks_max: int = 0
     """Budget of simulated time; 0 for the scenario's own."""
+    patches: tuple[str, ...] | None = None
+    """Changes of the product that are in force, as a recording lists them; None for all that the
+    product knows, as in every new episode."""
 
-    def header(
-        self, product: str, semantics: int, instance: Mapping[str, object]
-    ) -> dict[str, object]:
+    def header(self, product: type[Product], instance: Mapping[str, object]) -> dict[str, object]:
         """Give the header of this plan's recording, with the instance as drawn for the pins."""
         schedule = {k: v for k, v in self.schedule.items() if k != "decisions"}
+        patches = self.patches_of(product)
         return {
             "format": FORMAT,
             "kernel": KERNEL_SEMANTICS,
-            "product": product,
-            "model": semantics,
+            "product": product.name,
+            "model": product.semantics,
             "scenario": self.scenario,
             "seed": self.seed,
             "load": self.load,
@@ -63,7 +67,13 @@ class Plan:
             "schedule": schedule,
             "steps_max": self.steps_max,
             "ticks_max": self.ticks_max,
+            # Not written where there are none: so read the recordings made before the first patch.
+            **({"patches": list(patches)} if patches else {}),
         }
+
+    def patches_of(self, product: type[Product]) -> tuple[str, ...]:
+        """Give the patches that are in force in an episode of this plan."""
+        return product.patches if self.patches is None else self.patches
 
     @property
     def decisions(self) -> list[Any]:
@@ -76,15 +86,12 @@ class Plan:
 
 
 def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
-    """Rebuild the plan of a recording. Raises DamagedRecording or VersionError."""
-    kernel = header.get("kernel")
-    if kernel != KERNEL_SEMANTICS:
-        raise VersionError(
-            f"the recording needs kernel semantics {kernel!r}, this build has {KERNEL_SEMANTICS}",
-            "replay it with the release that recorded it (its INFO frame names it)",
-        )
+    """Rebuild the plan of a recording. Raises DamagedRecording."""
     schedule = header.get("schedule")
     kinds: dict[str, type] = {
+        "format": int,
+        "kernel": int,
+        "model": int,
         "scenario": str,
         "seed": int,
         "load": int,
@@ -104,6 +111,11 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
     fields = cast("dict[str, Any]", header)
     if not 0 <= fields["load"] <= LOAD_MAX:
         raise DamagedRecording(f"header field 'load' is {fields['load']}, expected 0 to {LOAD_MAX}")
+    patches = cast("list[object]", header.get("patches", []))
+    if type(patches) is not list or not all(type(name) is str for name in patches):
+        raise DamagedRecording(
+            f"header field 'patches' is {patches!r:.60}, expected a list of names"
+        )
     policy = dict(cast("dict[str, Any]", schedule))
     if decisions or policy.get("policy") == "named":
         policy["decisions"] = decisions
@@ -118,6 +130,7 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
         schedule=policy,
         steps_max=fields["steps_max"],
         ticks_max=fields["ticks_max"],
+        patches=tuple(cast("list[str]", patches)),
     )
 
 

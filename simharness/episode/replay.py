@@ -10,12 +10,12 @@ from simharness.episode.episode import Episode
 from simharness.episode.info import sources
 from simharness.episode.inputs import read_inputs
 from simharness.episode.plan import read_plan
+from simharness.episode.versions import require_build
 from simharness.errors import (
     DamagedRecording,
     Divergence,
     HarnessError,
     UsageError,
-    VersionError,
 )
 from simharness.product.registry import load_scenario
 from simharness.recording.format import CHAIN_START, FrameType, advance
@@ -66,27 +66,20 @@ class Comparison:
 
 
 def plan_of(record: EpisodeRecord) -> Plan:
-    """Give the plan that a recording was made by. Raises DamagedRecording or VersionError."""
+    """Give the plan that a recording was made by.
+
+    Raises DamagedRecording, or VersionError for one that needs another build.
+    """
+    require_build(record)
     decisions: list[object] = []
     for frame in record.of(FrameType.DECISION):
         decisions += cast("list[object]", frame.fields[0])
     return read_plan(record.header, decisions)
 
 
-def check_versions(record: EpisodeRecord, plan: Plan) -> list[str]:
-    """Give the product's source files that have changed since.
-
-    Raises VersionError when the product means something else by now.
-    """
+def changed_sources(record: EpisodeRecord, plan: Plan) -> list[str]:
+    """Give the product's source files that have changed since."""
     product, _ = load_scenario(plan.scenario)
-    recorded = record.header.get("model")
-    if recorded != product.semantics:
-        made_by = record.info.get("simharness", "unknown")
-        raise VersionError(
-            f"the recording needs {product.name} semantics {recorded!r}, "
-            f"this build has {product.semantics}",
-            f"pip install simharness=={made_by}",
-        )
     told = record.info.get("sources", {})
     if not isinstance(told, dict) or not told:
         return []  # a recording without an INFO frame doesn't tell
@@ -104,7 +97,7 @@ def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
     if until is None:
         require_complete(record)
     plan = plan_of(record)
-    changed = check_versions(record, plan)
+    changed = changed_sources(record, plan)
     inputs = read_inputs(record)
     if until is not None:
         if not 0 <= until <= len(inputs):

@@ -146,6 +146,8 @@ class World(simpy.Environment):
         self.emit: Callable[[RawRow], None] = self.rows.append
         self.repair: frozenset[str] = frozenset()
         """Mechanisms that tell the truth in this run, by name (`cache:deals.detail`)."""
+        self.patches: frozenset[str] = frozenset()
+        """Changes of the product that are in force in this episode, by name."""
         self.alive: dict[str, Process] = {}
         """Processes that haven't ended, by name, in the order of their start."""
         self.alarms = 0
@@ -244,6 +246,10 @@ class World(simpy.Environment):
     def timer(self, ticks: int) -> Event:
         """Give an exact timer (a TTL, lease, deadline), which no policy may stretch."""
         return self.pause(ticks)
+
+    def patched(self, name: str) -> bool:
+        """Tell whether a change of the product is in force; see `Product.patched`."""
+        return name in self.patches
 
     def point(self, label: str) -> Event:
         """Mark a place where a real system could be preempted: others of this instant may run."""

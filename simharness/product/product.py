@@ -5,7 +5,7 @@ An instance lives in one world.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.kernel import journal
@@ -58,7 +58,9 @@ class Product:
 
     name: ClassVar[str] = ""
     semantics: ClassVar[int] = 1
-    """Raised whenever a change alters what a seed means."""
+    """Raised whenever a change alters what a seed means, unless it is one of `patches`."""
+    patches: ClassVar[tuple[str, ...]] = ()
+    """Names of changes whose old branch is kept for the recordings made before; see `patched`."""
     profiles: ClassVar[Mapping[str, Mapping[str, object]]] = {"bare": {}}
     """Named sets of knob values."""
     faults: ClassVar[tuple[Fault, ...]] = ()
@@ -104,6 +106,7 @@ class Product:
             *cls.own_knobs,
         ]
         cls.knobs = {knob.key: knob for knob in every}
+        check_patches(cls)
 
     def __init__(
         self,
@@ -146,6 +149,21 @@ class Product:
     def invariants(self) -> list[str]:
         """Name the declared invariants that the committed state breaks, each with its rows."""
         return []
+
+    # --- changes that old recordings don't know ---------------------------------------------------
+
+    def patched(self, name: str) -> bool:
+        """Tell whether a change of this product is in force.
+
+        False only in a replay (or re-run) of a recording that was made before the change: its
+        header doesn't list the name. Raises UsageError for a name that isn't among `patches`.
+        """
+        if name not in self.patches:
+            raise UsageError(
+                f"{self.name} asks for patch {name!r}, which it doesn't declare",
+                f"add it to the class attribute `patches` ({', '.join(self.patches) or 'empty'})",
+            )
+        return self.world.patched(name)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -318,6 +336,17 @@ def resolve_settings(
 
 
 _BASES: dict[tuple[type[Product], str], dict[str, Any]] = {}
+
+
+def check_patches(product: type[Product]) -> None:
+    """Raise UsageError unless the declared patches are names, each once."""
+    # Callers may be untyped; a text would be taken for a tuple of its letters.
+    names = cast("object", product.patches)
+    every = list(cast("tuple[object, ...]", names)) if isinstance(names, tuple) else [None]
+    if not all(isinstance(name, str) and name for name in every) or len({*every}) < len(every):
+        raise UsageError(
+            f"patches of {product.__name__} are {names!r:.80}", "give a tuple of names, each once"
+        )
 
 
 def find_fault(product: type[Product], text: str) -> Fault:

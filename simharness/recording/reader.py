@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 from simharness.errors import (
     DamagedRecording,
+    OtherFormat,
     RecordingError,
     TruncatedRecording,
-    VersionError,
 )
 from simharness.recording.format import (
     CHAIN_START,
@@ -102,7 +102,7 @@ def iter_episodes(path: str | os.PathLike[str]) -> Iterator[EpisodeRecord]:
         RecordingError: The path can't be read or is not a file.
         DamagedRecording: The file is not a recording.
         TruncatedRecording: The file is empty or ends inside its first 8 bytes.
-        VersionError: The format is newer than this package.
+        OtherFormat: The format is newer than this package.
     """
     return parse(_read(path), str(path))
 
@@ -176,7 +176,7 @@ def _check_magic(data: bytes, path: str) -> None:
             "its writer was stopped before the first frame: record it again",
         )
     if start[:6] == MAGIC[:6] and start[7:] == MAGIC[7:] and start[6] > FORMAT:
-        raise VersionError(
+        raise OtherFormat(
             f"recording needs format {start[6]}, this build reads up to {FORMAT} ({name})",
             "run: pip install --upgrade simharness",
         )

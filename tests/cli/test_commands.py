@@ -188,7 +188,7 @@ def test_replay_gives_the_documented_keys(cli: Cli, recorded: Recorded) -> None:
     told = cli("replay", recorded.run, "--json")
     assert told.code == 0
     result = told.json()
-    assert set(result) == {"replay", "episodes", "identical", "diverged", "unfinished"}
+    assert set(result) == {"replay", "episodes", "identical", "diverged", "refused", "unfinished"}
     assert (result["episodes"], result["identical"]) == (3, 3)
     assert result["diverged"] == result["unfinished"] == []
 
