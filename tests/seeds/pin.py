@@ -1,6 +1,7 @@
 """Pinned episodes: what each file under seeds/episodes asks for, and what it has to come to.
 
-After an intended change of semantics, `python -m tests.seeds.pin` writes the expectations anew;
+After an intended change of semantics, `python -m tests.seeds.pin` writes the expectations anew, and
+the golden recordings (see golden.py), unless files are named;
 `--check` only says which of them no longer hold, `--try N` what other seeds would come to.
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from simharness.env import Outcome, finish, make_plan, new_episode
 from simharness.episode.policies import TRANSCRIPT, PolicySource
 from simharness.errors import SimharnessError, UnknownName, UsageError
+from tests.seeds import golden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -269,6 +271,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             try_seeds(paths, asked.seeds)
             return 0
         changed = pin(paths, check=asked.check)
+        if not asked.files:
+            changed += golden.report(check=asked.check)
     except SimharnessError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
