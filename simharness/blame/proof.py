@@ -144,7 +144,7 @@ def held_against_placebos(case: Case, minimal: frozenset[str], repaired: Episode
 
     The same delays without a repair change the outcome at most once.
     """
-    tables = sorted(name.partition(":")[2] for name in minimal if name.startswith("lock:"))
+    tables = sorted({n.partition(":")[2] for n in minimal if n.startswith(("lock:", "lease:"))})
     if not tables or case.policy is None:
         return True
     longest = longest_wait(repaired)

@@ -69,9 +69,9 @@ LATE = {
 class Episode:
     """One run of a scenario.
 
-    `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T` and `reward`
-    by sound knobs, `fault:ID` and `background` by leaving them out. `placebo` delays writes and
-    repairs nothing.
+    `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T`, `lease:T`
+    and `reward` by sound knobs, `fault:ID` and `background` by leaving them out. `placebo` delays
+    writes and repairs nothing.
     """
 
     def __init__(

@@ -23,7 +23,17 @@ class Actor:
     Remembers what it has read and written.
     """
 
-    __slots__ = ("audited", "identity", "name", "next_n", "number", "reads", "stream", "writes")
+    __slots__ = (
+        "audited",
+        "identity",
+        "name",
+        "next_n",
+        "number",
+        "reads",
+        "stream",
+        "tokens",
+        "writes",
+    )
 
     def __init__(self, world: World, name: str, identity: int, *, audited: bool = False) -> None:
         self.name = name
@@ -43,6 +53,8 @@ class Actor:
         """Last `(version, row)` served, by (table number, key)."""
         self.writes: dict[tuple[int, int], int] = {}
         """Last version written, by (table number, key)."""
+        self.tokens: dict[int, int] = {}
+        """Token of the lease that it believes to hold, by table number."""
 
 
 class Operation(Stream):

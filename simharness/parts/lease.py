@@ -160,15 +160,24 @@ class Leases:
 
         Raises Refused `conflict` for the token of a lease that has ended, where there is fencing.
         """
+        self.fence(op, key, token)
+        self.note(op, key, token)
+
+    def fence(self, op: Operation, key: int, token: int) -> None:
+        """Refuse a write as `check` does; one that is let through still needs its `note`."""
+        lease = self._lease(key)
+        if self.fencing and self._held(lease, token) is None:
+            self._refuse(lease, op, token)
+            raise Refused(
+                "conflict",
+                f"lease {lease.name} has ended (token {token}, the newest is {lease.newest})",
+            )
+
+    def note(self, op: Operation, key: int, token: int) -> None:
+        """Put a write under a lease on record."""
         world = self.world
         lease = self._lease(key)
         if self._held(lease, token) is None:
-            if self.fencing:
-                self._refuse(lease, op, token)
-                raise Refused(
-                    "conflict",
-                    f"lease {lease.name} has ended (token {token}, the newest is {lease.newest})",
-                )
             world.alarms += 1
         number = world.numbers[lease.name]
         world.emit(

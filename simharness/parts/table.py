@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.world import World
     from simharness.parts.clock import Clock
+    from simharness.parts.lease import Leases
 
 _DIGEST_MODULUS = 1 << 128
 _pack = fast_packer().pack
@@ -99,6 +100,7 @@ class Table(Generic[R]):
         "changes",
         "clock",
         "history",
+        "leases",
         "listeners",
         "name",
         "number",
@@ -126,6 +128,8 @@ class Table(Generic[R]):
         """All commits since the start, oldest first."""
         self.history: dict[int, list[Change]] = {}
         """The same by key."""
+        self.leases: Leases | None = None
+        """The leases that writers may hold; their tokens are checked at each commit."""
         self.listeners: list[Callable[[Change], None]] = []
         """Called at each commit, within it."""
         self.statement_listeners: list[StatementListener] = []

@@ -93,8 +93,8 @@ class Transaction:
 
         Each row gets one new version.
 
-        Raises Refused `conflict` or `not_found` when a unique column was taken or a row vanished
-        since the statement; then nothing is changed.
+        Raises Refused `conflict` or `not_found` when a unique column was taken, a row vanished
+        since the statement, or the writer's lease of a table has ended; then nothing is changed.
         """
         if self._done:
             raise HarnessError(f"{self.op.name} commits a transaction twice")
@@ -112,6 +112,8 @@ class Transaction:
                 continue
             self._check_unique(table, key, fields)
             built.append((write, self._built(table, key, fields, insert=write.insert)))
+        if op.actor.tokens:
+            self._check_leases()
         self._done = True
         world.order = order = world.order + 1
         now = world.ticks
@@ -165,6 +167,25 @@ class Transaction:
         return table.row_type.evolve(
             old, {**fields, "version": old.version + 1, "updated_at": instant}
         )
+
+    def _check_leases(self) -> None:
+        """Raise Refused `conflict` when the lease that a write rests on has ended.
+
+        Here and nowhere else, so that no tool can forget it. All are checked before the first is
+        noted: a refused commit has written under none.
+        """
+        op = self.op
+        tokens = op.actor.tokens
+        tables = {w.table.number: w.table for w in self._writes.values()}
+        under = [
+            (table.leases, tokens[number])
+            for number, table in tables.items()
+            if table.leases is not None and number in tokens
+        ]
+        for leases, token in under:
+            leases.fence(op, 0, token)
+        for leases, token in under:
+            leases.note(op, 0, token)
 
     def _check_unique(self, table: Table[Any], key: int, fields: Mapping[str, object]) -> None:
         """Raise Refused `conflict` when another row has one of these values or is about to."""

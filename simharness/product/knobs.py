@@ -56,6 +56,18 @@ def duration(key: str, default: str, doc: str, *, low: int = 0) -> Knob:
     return Knob(key, parse, default, doc, forms)
 
 
+def interval(key: str, default: str, doc: str) -> Knob:
+    """Make a knob that holds the ticks between repetitions; "none" is 0, never."""
+
+    def parse(value: object) -> int:
+        ticks = 0 if value == "none" else _duration(value)
+        if ticks == 0 and value != "none":
+            raise UsageError(f"got {value!r}")
+        return ticks
+
+    return Knob(key, parse, default, doc, "'none', or a duration such as '10s' or '1min'")
+
+
 def choice(key: str, options: tuple[str, ...], doc: str) -> Knob:
     """Make a knob that holds one of some words; the first is the default."""
 

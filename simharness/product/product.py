@@ -258,11 +258,13 @@ class Product:
     def mechanisms(self) -> list[str]:
         """Name what can be made to tell the truth in this product, faults apart."""
         caches = [f"cache:{name}" for name in self.caches()]
-        locks = [f"lock:{name}" for name, spec in self._specs.items() if "detail" in spec.views]
-        return [*caches, *locks, "background", "reward"]
+        written = [name for name, spec in self._specs.items() if "detail" in spec.views]
+        locks = [f"lock:{name}" for name in written]
+        leases = [f"lease:{name}" for name in written]
+        return [*caches, *locks, *leases, "background", "reward"]
 
     def repair(self, mechanisms: Collection[str]) -> None:
-        """Make locks and reward sound where they are named.
+        """Make locks, leases and reward sound where they are named.
 
         Caches look into `world.repair` themselves.
         """
@@ -270,6 +272,8 @@ class Product:
         for name, store in self.stores.items():
             if f"lock:{name}" in mechanisms:
                 held.update(store.sound_writes())
+            if f"lease:{name}" in mechanisms:
+                held.update(store.sound_leases())
         if "reward" in mechanisms:
             held["reward.mode"] = "goal"
         if held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic
 
 from simharness.errors import UsageError
+from simharness.parts.lease import Leases
 from simharness.parts.lock import Locks
 from simharness.parts.refusal import Refused
 from simharness.parts.row import R, RowType
@@ -114,6 +115,15 @@ class StoreSpec(Generic[R]):
                     "whole_record also writes what the call leaves out, as the caller last read it",
                 ),
             ]
+            lease = f"{self.name}.lease"
+            out += [
+                knobs.duration(
+                    f"{lease}.ttl", "30s", "life of a lease of this table, or of a renewal", low=1
+                ),
+                knobs.interval(f"{lease}.renew", "none", "time between automatic renewals"),
+                knobs.flag(f"{lease}.fencing", True, "refuse writes under a lease that has ended"),
+                knobs.duration(f"{lease}.granularity", "1us", "unit of the leases' clock", low=1),
+            ]
         return out
 
 
@@ -136,6 +146,7 @@ class Store(Generic[R]):
         self.table: Table[R] = Table(world, template)
         self.table.clock = shared.clock
         self.locks = Locks(world, spec.name)
+        self.leases = Leases(world, spec.name)
         self.waits = shared.waits
         self.lock = "row"
         self.lock_wait = 0
@@ -164,6 +175,9 @@ class Store(Generic[R]):
         if "detail" in spec.views:
             for attribute in ("lock", "lock_wait", "token", "scope"):
                 settings.bind(f"{spec.name}.write.{attribute}", self, attribute)
+            self.table.leases = self.leases
+            for name, attribute in LEASE_KNOBS:
+                settings.bind(f"{spec.name}.lease.{name}", self.leases, attribute)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -191,6 +205,11 @@ class Store(Generic[R]):
         """Give the knob values under which this store's writes lose nothing."""
         write = f"{self.spec.name}.write"
         return {f"{write}.lock": "row", f"{write}.token": "read", f"{write}.scope": "fields"}
+
+    def sound_leases(self) -> dict[str, Any]:
+        """Give the knob values, parsed, under which this store's leases exclude each other."""
+        lease = f"{self.spec.name}.lease"
+        return {f"{lease}.fencing": True, f"{lease}.granularity": 1}
 
     def views(self) -> tuple[DetailView[R] | QueryView[R], ...]:
         """All views of this store."""
@@ -348,6 +367,13 @@ CACHE_KNOBS = (
     "invalidate_rate",
     "fence",
     "granularity",
+)
+
+LEASE_KNOBS = (
+    ("ttl", "ttl"),
+    ("renew", "renew_every"),
+    ("fencing", "fencing"),
+    ("granularity", "granularity"),
 )
 
 
