@@ -16,6 +16,7 @@ from simharness.parts.users import Population, scaled
 from simharness.product import knobs
 from simharness.product.fault import Fault, Trigger
 from simharness.product.goal import MILLION, Criterion, Ending
+from simharness.product.operations import operation
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 from simharness.product.product import Product
 from simharness.product.scenario import Drawing, Instance, Scenario
@@ -70,6 +71,7 @@ __all__ = [
     "format_instant",
     "knobs",
     "local_tool",
+    "operation",
     "paged",
     "parse_instant",
     "query",

@@ -248,9 +248,12 @@ def histories(
     for row in rows:
         place = row.values.get("owner", ""), row.values.get("n", 0)
         if row.kind == "COMMIT" and row.values["table"] == table and place not in told:
-            called = at.get(("CALL", *place), row.t)
-            # A call that is under way at the end has taken effect by then.
-            returned = at.get(("RETURN", *place), rows[-1].t if ("CALL", *place) in at else row.t)
+            called = returned = row.t
+            # The call that began an open transaction was answered long before.
+            if ("CALL", *place) in at and ("TXBEGIN", *place) not in at:
+                called = at["CALL", *place]
+                # A call that is under way at the end has taken effect by then.
+                returned = at.get(("RETURN", *place), rows[-1].t)
             asked, seen = committed(row, row_type.names, columns)
             op = Observed(called=called, returned=returned, input=asked, output=seen)
             out[row.values["key"]].append(op)

@@ -54,7 +54,7 @@ def kept_locks(story: Story) -> Iterator[Finding]:
     """Find locks that were still held when the call that took them had been answered."""
     if not story.of("LOCK"):
         return
-    answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
+    answered = ends_of(story)
     held: dict[tuple[str, Op], Row] = {}
     for row in story.of("LOCK", "UNLOCK"):
         v = row.values
@@ -70,6 +70,22 @@ def kept_locks(story: Story) -> Iterator[Finding]:
         answer = answered.get(op)
         if answer is not None and taken.index < answer.index:
             yield kept(story, lock, op, taken, answer)
+
+
+def ends_of(story: Story) -> dict[Op, Row]:
+    """Give the row that ends each operation: the answer, or the end of the transaction it began.
+
+    None for a transaction that is still open.
+    """
+    ends: dict[Op, Row] = {}
+    for row in story.of("RETURN", "TXBEGIN", "TXEND"):
+        op: Op = (row.values["owner"], row.values["n"])
+        ends[op] = row
+    for row in story.of("TXBEGIN"):
+        op = (row.values["owner"], row.values["n"])
+        if ends[op].kind != "TXEND":
+            del ends[op]
+    return ends
 
 
 def kept(story: Story, lock: str, op: Op, taken: Row, answer: Row) -> Finding:
@@ -136,7 +152,10 @@ def starved_locks(story: Story) -> Iterator[Finding]:
                 how = "and gave up" if row.kind == "LOCKTIMEOUT" else "until it got it"
                 yield starved(story, since, row, f"for {humanize(row.t - since.t)} {how}")
     end = story.rows[-1]
-    for since in waiting.values():
+    ends = ends_of(story)
+    for op, since in waiting.items():
+        if op in ends and ends[op].index > since.index:
+            continue  # it died waiting, with its node
         if end.t - since.t > PATIENCE:
             yield starved(story, since, end, f"for {humanize(end.t - since.t)} and never got it")
 

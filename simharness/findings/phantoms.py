@@ -57,7 +57,12 @@ def phantom_versions(story: Story) -> Iterator[Finding]:
 
 
 def read_by_others(story: Story, lowest: dict[Place, int]) -> None:
-    """Lower the lowest versions of rows to what background actors read."""
+    """Lower the lowest versions of rows to what background actors read or meant to change."""
+    for row in story.of("TXWRITE"):
+        v = row.values
+        place = v["table"], v["key"]
+        if v["before"] < lowest.get(place, 0):
+            lowest[place] = v["before"]
     tables: dict[str, str] = {}
     for row in story.of("READ"):
         v = row.values

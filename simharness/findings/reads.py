@@ -113,10 +113,15 @@ def for_an_earlier_one(story: Story, commit: Commit, invalidation: Row) -> bool:
 
     Both stand within the writer's call; the slow one bears the order of an earlier commit of the
     row. So may the statement's, when nothing else was committed in between, but that one is of the
-    same instant as its commit.
+    same instant as its commit, or as a statement of its open transaction.
     """
     if invalidation.index > commit.row or invalidation.t == commit.t:
         return False
+    for row in story.of("TXWRITE"):
+        v = row.values
+        place = v["table"], v["key"], v["owner"], v["n"]
+        if place == (commit.table, commit.key, commit.owner, commit.n) and row.t == invalidation.t:
+            return False
     order = invalidation.values["order"]
     return any(c.order == order for c in story.commits[commit.table, commit.key])
 

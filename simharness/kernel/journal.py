@@ -49,6 +49,10 @@ LEASEWRITE: Final = 29
 LEASEREFUSED: Final = 30
 HOLD: Final = 31
 HOLDEND: Final = 32
+TXBEGIN: Final = 33
+TXWRITE: Final = 34
+TXEND: Final = 35
+NODE: Final = 36
 CLOCK: Final = 40
 LIMITED: Final = 41
 
@@ -107,6 +111,10 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
         "expires",
     ),
     HOLDEND: ("@holds", "hold", "@reason"),
+    TXBEGIN: ("@owner", "n", "@tx"),
+    TXWRITE: ("@owner", "n", "@table", "key", "before"),
+    TXEND: ("@owner", "n", "@reason"),
+    NODE: ("@actor", "@event", "until"),
     CLOCK: ("@node", "offset", "drift", "@reason"),
     LIMITED: ("@owner", "n", "@limit", "wait"),
 }
@@ -123,9 +131,12 @@ simulated time that the agent spent waiting for answers. GRADE: role is goal, fo
 when it comes out otherwise). INVARIANT rows stand for what is broken. SCHEMA: the digest of all
 tools' schemas, at the start and whenever it has changed. LEASE is a grant, or with the token of a
 lease that runs its renewal; owner and n are the holder's, as in LEASEEND. LEASEREFUSED: token is
-that of a refused write, 0 where the lease itself was refused. expires is a tick. CLOCK: from then
-on the node's clock is offset ticks ahead and drift parts per million too fast; until its first row
-a clock is exact. LIMITED: wait is the ticks until the call would be let through."""
+that of a refused write, 0 where the lease itself was refused. expires is a tick. TXBEGIN, TXWRITE
+and TXEND tell of a transaction that stays open between calls; n is that of the call that began it,
+as in its LOCK and COMMIT rows. TXWRITE is a statement, before the version that was committed then.
+CLOCK: from then on the node's clock is offset ticks ahead and drift parts per million too fast;
+until its first row a clock is exact. LIMITED: wait is the ticks until the call would be let through.
+"""
 
 NAMES: Final[dict[int, str]] = {
     value: name

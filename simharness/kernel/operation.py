@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from simpy.events import Event
 
-    from simharness.kernel.world import World
+    from simharness.kernel.world import Process, World
 
 Span = tuple[int, int]
 """An elastic wait: shortest and longest, in ticks; equal ends make it exact."""
@@ -25,10 +25,12 @@ class Actor:
 
     __slots__ = (
         "audited",
+        "calls",
         "identity",
         "name",
         "next_n",
         "number",
+        "paused_until",
         "reads",
         "stream",
         "tokens",
@@ -53,6 +55,10 @@ class Actor:
         """Last `(version, row)` served, by (table number, key)."""
         self.writes: dict[tuple[int, int], int] = {}
         """Last version written, by (table number, key)."""
+        self.calls: dict[Operation, Process] = {}
+        """Its calls under way that a pause or a crash of its node concerns."""
+        self.paused_until = 0
+        """Tick before which its node does nothing."""
         self.tokens: dict[int, int] = {}
         """Token of the lease that it believes to hold, by table number."""
 

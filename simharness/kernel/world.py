@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import simpy
-from simpy.events import NORMAL, Event, EventPriority, Initialize, Interruption
+from simpy.events import NORMAL, URGENT, Event, EventPriority, Initialize, Interruption
 
 from simharness.errors import Deadlock, HarnessError, ProcessFailed, SimharnessError, UsageError
 from simharness.kernel import journal
@@ -45,6 +45,8 @@ class Process(simpy.Process):
     def __init__(self, world: World, generator: Generator[Event, Any, Any], name: str) -> None:
         self._label = name
         self._world = world
+        self._held_until = 0
+        self._late: Event | None = None
         super().__init__(world, generator)
 
     @property
@@ -101,6 +103,67 @@ class Process(simpy.Process):
                 self._end(False, world.spinning())
                 break
         world._active_proc = None
+
+    # --- pausing and breaking off -----------------------------------------------------------------
+
+    def hold(self, until: int) -> None:
+        """Let the process do nothing before tick `until`: what wakes it earlier is taken up then.
+
+        Costs the processes that are never held nothing.
+        """
+        target = self.waits_for
+        callbacks: Any = target.callbacks if target is not None else None
+        if callbacks is None:
+            return  # has ended, or goes on at this very moment
+        if self._resume in callbacks:
+            callbacks[callbacks.index(self._resume)] = self._hear
+            self._held_until = 0
+        self._held_until = max(self._held_until, until)
+
+    def _hear(self, event: Event) -> None:
+        """Take up an event, or put it off for as long as the process is held."""
+        world = self._world
+        rest = self._held_until - world._now
+        if rest <= 0:
+            self._late = None
+            self._resume(event)
+            return
+        if not event._ok:
+            event._defused = True
+        self._late = event
+        wake = Event(world)
+        wake._ok = True
+        wake._value = None
+        wake.callbacks.append(self._wake)
+        self._target = wake
+        world.schedule(wake, NORMAL, rest)
+
+    def _wake(self, _: Event) -> None:
+        if self._late is not None:
+            self._hear(self._late)
+
+    def break_off(self, error: BaseException, due: Callable[[], bool]) -> None:
+        """Raise `error` where the process waits, before anything else of this instant, if `due`.
+
+        What it waits for stays as it is; whoever waits in a queue must leave it on that error.
+        """
+        event = Event(self._world)
+        event._ok = False
+        event._value = error
+        event._defused = True
+        event.callbacks.append(lambda event: self._break_off(event, due))
+        self._world.schedule(event, URGENT)
+
+    def _break_off(self, event: Event, due: Callable[[], bool]) -> None:
+        target = self.waits_for
+        if target is None or not due():
+            return
+        callbacks: Any = target.callbacks
+        if callbacks is not None:
+            own = (self._resume, self._hear, self._wake)
+            callbacks[:] = [c for c in callbacks if c not in own]
+        self._late = None
+        self._resume(event)
 
     def _end(self, ok: bool, value: object) -> None:
         self._ok = ok

@@ -71,6 +71,7 @@ class Cache:
         "number",
         "on_queue",
         "scope",
+        "shared_in_tx",
         "table",
         "ttl",
         "world",
@@ -94,6 +95,8 @@ class Cache:
         """Ticks that the worker takes for one invalidation; 0 for none."""
         self.fence = True
         self.granularity = 1
+        self.shared_in_tx = False
+        """Whether an open transaction puts what it reads of its own writes in here (a defect)."""
         self.on_queue: Callable[[int], None] | None = None
         """Told the length of the invalidation queue when it grows (triggers of faults listen)."""
         self._fences: dict[Hashable, int] = {}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simharness.errors import HarnessError
 from simharness.kernel import journal
 from simharness.kernel.world import Wait
+from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 from simharness.units import SECOND
 
@@ -39,7 +40,7 @@ class Grant(NamedTuple):
 class Tenure:
     """One holding of a lease, from its grant to its end."""
 
-    __slots__ = ("beat", "ends", "expires", "holder", "token")
+    __slots__ = ("beat", "ends", "expires", "frozen_until", "holder", "token")
 
     def __init__(self, holder: Operation, token: int) -> None:
         self.holder = holder
@@ -50,6 +51,8 @@ class Tenure:
         """Tick at which it does end; another one where the clock is coarse."""
         self.beat = 0
         """Number of the automatic renewal that is due; whatever else is pending is void."""
+        self.frozen_until = 0
+        """Tick before which nothing renews it by itself."""
 
 
 class Lease:
@@ -115,7 +118,15 @@ class Leases:
                     wait.succeed(None)
 
             world.after(patience, give_up)
-            granted = yield wait
+            try:
+                granted = yield wait
+            except Crashed:
+                if not wait.triggered:
+                    lease.waiters.remove(entry)
+                    wait.succeed(None)  # its patience is over
+                elif wait.value is not None:
+                    self.abandon(key, wait.value.token)
+                raise
         if granted is None:
             self._refuse(lease, op, 0)
             raise Refused("locked", f"lease {lease.name} is held by somebody else")
@@ -139,13 +150,23 @@ class Leases:
         return tenure is not None
 
     def abandon(self, key: int, token: int) -> None:
-        """Renew a lease by itself no more: its holder has crashed, or is paused.
+        """Renew a lease by itself no more: its holder has crashed.
 
         A holder that comes back in time goes on with `renew`.
         """
         tenure = self._held(self._lease(key), token)
         if tenure is not None:
             tenure.beat += 1
+
+    def freeze(self, key: int, token: int, until: int) -> None:
+        """Renew a lease by itself only from tick `until` on: its holder is paused."""
+        tenure = self._held(self._lease(key), token)
+        if tenure is not None:
+            tenure.frozen_until = max(tenure.frozen_until, until)
+
+    def runs(self, key: int, token: int) -> bool:
+        """Tell whether the lease of that token has not ended."""
+        return self._held(self._lease(key), token) is not None
 
     def holder(self, key: int = 0) -> Operation | None:
         """Tell who holds the lease of `key`."""
@@ -254,7 +275,11 @@ class Leases:
             return
 
         def renew(_: Event) -> None:
-            if tenure.beat == beat and self._running(lease) is tenure:
+            if tenure.beat != beat or self._running(lease) is not tenure:
+                return
+            if tenure.frozen_until > world.ticks:
+                world.after(tenure.frozen_until - world.ticks, renew)
+            else:
                 self._prolong(lease, tenure)
 
         world.after(self.renew_every, renew)

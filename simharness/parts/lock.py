@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.errors import HarnessError
 from simharness.kernel import journal
 from simharness.kernel.world import Wait
+from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 
 if TYPE_CHECKING:
@@ -89,7 +90,17 @@ class Locks:
                 wait.succeed(False)
 
         world.after(patience, give_up)
-        granted = yield wait
+        try:
+            granted = yield wait
+        except Crashed:
+            if wait.triggered:
+                if wait.value:
+                    self.release(op, key)
+            else:
+                lock.waiters.remove(entry)
+                op.blocked_on = None
+                wait.succeed(False)  # its patience is over
+            raise
         if not granted:
             world.alarms += 1
             world.emit((journal.LOCKTIMEOUT, world.ticks, op.owner_number, op.n, number))

@@ -64,6 +64,9 @@ class Transaction:
             self._writes[table.number, key] = Write(table, key, dict(changes), False, basis)
         else:
             pending.fields = {**(pending.fields or {}), **changes}
+            if pending.basis is not None and basis is not None:
+                named = {**dict.fromkeys(pending.basis.named), **dict.fromkeys(basis.named)}
+                pending.basis = pending.basis._replace(named=named)
 
     def delete(self, table: Table[R], key: int) -> None:
         """Remove a row. Raises Refused `not_found`."""
@@ -76,6 +79,23 @@ class Transaction:
             del self._writes[table.number, key]
         else:
             self._writes[table.number, key] = Write(table, key, None, False)
+
+    def wrote(self, table: Table[Any], key: int) -> bool:
+        """Tell whether it has a statement on a row."""
+        return (table.number, key) in self._writes
+
+    def row(self, table: Table[R], key: int) -> R | None:
+        """Give a row as this transaction sees it: with its own statements, else as committed."""
+        write = self._writes.get((table.number, key))
+        if write is None:
+            return table.rows.get(key)
+        if write.fields is None or not (write.insert or key in table.rows):
+            return None
+        return self._built(table, key, write.fields, insert=write.insert)
+
+    def __len__(self) -> int:
+        """Count the rows that it writes."""
+        return len(self._writes)
 
     def _found(self, table: Table[R], key: int) -> tuple[Write | None, R | None]:
         """Give this transaction's own write of a row and the committed row.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.errors import HarnessError
 from simharness.kernel import journal
 from simharness.kernel.world import Wait
+from simharness.parts.node import Crashed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -67,7 +68,14 @@ class WorkerPool:
                 len(self.waiters),
             )
         )
-        yield wait
+        try:
+            yield wait
+        except Crashed:
+            if wait.triggered:
+                self.release()
+            else:
+                self.waiters.remove(wait)
+            raise
 
     def release(self) -> None:
         """Give a worker back; it goes straight to whoever waited longest."""

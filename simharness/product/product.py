@@ -7,19 +7,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from simharness.errors import HarnessError, UnknownName, UsageError
+from simharness.errors import HarnessError, ProcessFailed, UnknownName, UsageError
 from simharness.kernel import journal
 from simharness.kernel.operation import Actor, Operation
+from simharness.kernel.world import place_of
 from simharness.parts.clock import API, Clock
 from simharness.parts.limit import RateLimit
+from simharness.parts.node import UNKNOWN, Crashed, on_node
 from simharness.parts.refusal import Refused
 from simharness.parts.workers import WorkerPool
 from simharness.product import knobs
 from simharness.product.fault import Fault, parse_fault
 from simharness.product.goal import Ending
 from simharness.product.knobs import Knob, Settings
+from simharness.product.operations import Operations, operations_of
 from simharness.product.store import Shared, Store, StoreSpec
-from simharness.product.tool import Answer, Bounds, ToolSpec, local_tool, tool_spec
+from simharness.product.tool import (
+    Answer,
+    BadArgument,
+    Bounds,
+    ToolSpec,
+    local_tool,
+    tool_spec,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
     from simharness.kernel.world import World
     from simharness.parts.cache import Cache
     from simharness.parts.table import Template
+    from simharness.product.open_transaction import OpenTransaction
     from simharness.product.scenario import Scenario
     from simharness.product.showcase import Showcase
 
@@ -49,7 +60,7 @@ COMMON_KNOBS = (
 )
 
 
-class Product:
+class Product(Operations):
     """Base class of all mock products.
 
     Subclasses declare stores as class attributes with `store(...)`, tools as generator methods
@@ -79,6 +90,8 @@ class Product:
     _specs: ClassVar[dict[str, StoreSpec[Any]]] = {}
     tools: ClassVar[dict[str, ToolSpec]] = {}
     """All tools by name; made from the class."""
+    operations: ClassVar[dict[str, ToolSpec]] = {}
+    """What background actors can do besides, by name; made from the class."""
     knobs: ClassVar[dict[str, Knob]] = {}
     """All knobs by key; made from the class."""
 
@@ -95,6 +108,7 @@ class Product:
             for name in sorted(dir(cls))
             if "__tool__" in getattr(getattr(cls, name, None), "__dict__", {})
         }
+        cls.operations = operations_of(cls)
         modes = ("goal", *sorted(cls.reward_modes))
         every = [
             *COMMON_KNOBS,
@@ -130,6 +144,7 @@ class Product:
         self.stores: dict[str, Store[Any]] = {}
         for node, clock in self.clocks.items():
             settings.bind(f"node.{node}.clock", clock, "skew")
+        self.transactions: dict[tuple[str, str], OpenTransaction] = {}
         settings.bind("api.latency", self, "api_latency")
         settings.bind("api.workers", self.pool, "capacity")
         settings.bind("api.rate_limit", self.limit, "rate")
@@ -204,9 +219,12 @@ class Product:
         except Refused as refusal:
             status = refusal.code
             raise
-        except GeneratorExit:
+        except Crashed:
+            status = UNKNOWN
             raise
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
+            if was_closed(error):
+                raise
             status = "raised"
             emit(
                 (
@@ -217,6 +235,10 @@ class Product:
                     world.intern(type(error).__name__),
                 )
             )
+            if not isinstance(error, Exception):
+                # What ends programs and generators ends no episode unsaid.
+                text = f"tool {tool.name!r} raised {type(error).__name__} ({place_of(error)})"
+                raise ProcessFailed(text) from error
             raise
         finally:
             if holding:
@@ -225,14 +247,39 @@ class Product:
 
     def request(self, actor: Actor, tool: str, **arguments: Any) -> Generator[Event, Any, Any]:
         """Make the next call of a background actor. Raises Refused like `call`."""
-        n = actor.next_n
-        actor.next_n = n + 1
         spec = self.tools.get(tool)
         if spec is None:
             raise HarnessError(
                 f"actor {actor.name!r} calls tool {tool!r}, which {self.name} doesn't have"
             )
-        return (yield from self.call(Operation(self.world, actor, n), spec, arguments))
+        n = actor.next_n
+        actor.next_n = n + 1
+        op = Operation(self.world, actor, n)
+        return (yield from on_node(op, self.call(op, spec, arguments)))
+
+    def perform(
+        self,
+        actor: Actor,
+        operation: str,
+        arguments: Mapping[str, object],
+        pins: Mapping[str, int] | None = None,
+    ) -> Generator[Event, Any, Any]:
+        """Let a background actor do one of `operations`, its arguments as a file gives them.
+
+        `pins` fixes waits, by name. Raises Refused for an honest refusal or arguments that don't
+        fit, UnknownName for an operation that the product doesn't have.
+        """
+        spec = self.operations.get(operation)
+        if spec is None:
+            raise UnknownName.among(f"operation of {self.name}", operation, self.operations)
+        try:
+            checked = spec.check(dict(arguments))
+        except BadArgument as error:
+            raise Refused("invalid_arguments", str(error)) from None
+        n = actor.next_n
+        actor.next_n = n + 1
+        op = Operation(self.world, actor, n, pins)
+        return (yield from on_node(op, self.call(op, spec, checked)))
 
     @property
     def instant(self) -> int:
@@ -315,6 +362,15 @@ class Product:
                 raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
         self.ending = Ending(message=message, outcome=outcome, refs=tuple(refs or ()))
         return {"finished": True}
+
+
+def was_closed(error: BaseException) -> bool:
+    """Tell a generator's own end, when nobody runs it any longer, from an exception of its code.
+
+    `close` raises in the outermost frame of all that still run, so there is none below it.
+    """
+    trace = error.__traceback__
+    return isinstance(error, GeneratorExit) and (trace is None or trace.tb_next is None)
 
 
 def resolve_settings(

@@ -90,11 +90,16 @@ class StoreSpec(Generic[R]):
                 ),
             ]
             if kind in DETAIL_KINDS:
-                out.append(
+                out += [
                     knobs.duration(
                         f"{cache}.negative_ttl", "0s", "life of a cached miss; 0s caches none"
-                    )
-                )
+                    ),
+                    knobs.flag(
+                        f"{cache}.shared_in_tx",
+                        False,
+                        "let what an open transaction reads of its own writes enter the cache",
+                    ),
+                ]
         if "detail" in self.views:
             write = f"{self.name}.write"
             out += [
@@ -164,6 +169,7 @@ class Store(Generic[R]):
                     world, self.table, kind, shared.waits, shared.breaches
                 )
                 settings.bind(f"{view.name}.cache.negative_ttl", view.cache, "negative_ttl")
+                settings.bind(f"{view.name}.cache.shared_in_tx", view.cache, "shared_in_tx")
             else:
                 view = self._queries[kind] = QueryView(
                     world, self.table, kind, shared.waits, shared.breaches
@@ -185,6 +191,11 @@ class Store(Generic[R]):
     def detail(self) -> DetailView[R]:
         """The view of one row by id."""
         return self._details["detail"]
+
+    @property
+    def details(self) -> Mapping[str, DetailView[R]]:
+        """The views of one row by id, by kind."""
+        return self._details
 
     @property
     def auth(self) -> DetailView[R]:

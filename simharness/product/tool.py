@@ -162,7 +162,7 @@ def local_tool(function: Callable[..., Answer[T]]) -> Callable[..., Answer[T]]:
 
 def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
     """Read a tool from its signature. Raises UsageError for one that can't be published."""
-    name = function.__name__
+    name = function.__dict__.get("__operation__", function.__name__)
     if name in RESERVED_TOOLS:
         raise UsageError(f"a tool can't be called {name!r}", "frameworks use that name")
     hints = get_type_hints(function, include_extras=True)
@@ -187,6 +187,7 @@ def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
     doc = inspect.getdoc(function)
     if not doc:
         raise UsageError(f"tool {name!r} has no docstring", "its text is what the agent is told")
+    kind = function.__dict__.get("__tool__", "local")
     result_args = get_args(hints.get("return"))
     result = result_args[2] if len(result_args) == 3 else None
     return ToolSpec(
@@ -194,8 +195,8 @@ def tool_spec(function: Callable[..., Answer[Any]]) -> ToolSpec:
         doc,
         tuple(parameters),
         function,
-        function.__dict__["__tool__"] == "local",
-        function.__dict__["__tool__"] == "write",
+        kind == "local",
+        kind == "write",
         result,
     )
 
@@ -225,6 +226,8 @@ def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
     if get_origin(hint) is list:
         item, schema = argument(get_args(hint)[0], where)
         return list_of(item), {"type": "array", "items": schema}
+    if get_origin(hint) is dict:
+        return an_object, {"type": "object"}
     if is_typeddict(hint) and isinstance(hint, type):
         return fields_of(hint, where)
     if hint is bool:
@@ -335,6 +338,13 @@ def list_of(inner: Check) -> Check:
         return [inner(f"{name}[{i}]", item) for i, item in enumerate(items)]
 
     return check
+
+
+def an_object(name: str, value: object) -> dict[str, Any]:
+    """Check an object of any keys."""
+    if type(value) is not dict:
+        raise BadArgument(f"argument {name!r} must be an object, got {shown(value)}")
+    return cast("dict[str, Any]", value)
 
 
 def fields_of(hint: type, where: str) -> tuple[Check, dict[str, Any]]:
