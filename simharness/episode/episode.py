@@ -269,7 +269,7 @@ class Episode:
             told = [(r.ok, encode(r.value)) for r in results]
         except SimharnessError as error:
             raise self._abort(given, first, error) from error
-        except Exception as error:
+        except (Exception, GeneratorExit) as error:
             raise self._abort(given, first, error) from error
         except BaseException:
             # Ctrl-C leaves the world in the middle of an instant, and nothing can go on from there.
@@ -293,7 +293,7 @@ class Episode:
             self.recorder.checkpoint(self.product.digests())
         return record
 
-    def _abort(self, given: Input, first: int, error: Exception) -> HarnessError:
+    def _abort(self, given: Input, first: int, error: BaseException) -> HarnessError:
         """Close the recording on a failure of the harness: the step is kept, the reward is None."""
         at = format_duration(self.world.ticks)
         where = f"seed {self.plan.seed}, step {given.step}, simulated time {at}"

@@ -135,8 +135,8 @@ that of a refused write, 0 where the lease itself was refused. expires is a tick
 and TXEND tell of a transaction that stays open between calls; n is that of the call that began it,
 as in its LOCK and COMMIT rows. TXWRITE is a statement, before the version that was committed then.
 CLOCK: from then on the node's clock is offset ticks ahead and drift parts per million too fast;
-until its first row a clock is exact. LIMITED: wait is the ticks until the call would be let through.
-"""
+until its first row a clock is exact. LIMITED: wait is the ticks until the call would be let
+through."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

@@ -10,6 +10,7 @@ so overriding that one method is enough to order events; the drive loop is our o
 
 from __future__ import annotations
 
+from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -151,10 +152,10 @@ class Process(simpy.Process):
         event._ok = False
         event._value = error
         event._defused = True
-        event.callbacks.append(lambda event: self._break_off(event, due))
+        event.callbacks.append(partial(self._break_off, due))
         self._world.schedule(event, URGENT)
 
-    def _break_off(self, event: Event, due: Callable[[], bool]) -> None:
+    def _break_off(self, due: Callable[[], bool], event: Event) -> None:
         target = self.waits_for
         if target is None or not due():
             return

@@ -30,8 +30,10 @@ class Crashed(BaseException):
     """Ends a call whose node has crashed. No tool may take it for an error of its own."""
 
 
-def on_node(op: Operation, steps: Generator[Event, Any, T]) -> Generator[Event, Any, T]:
-    """Run one call of a background actor on its node.
+def on_node(
+    op: Operation, steps: Generator[Event, Any, T], *, at_once: bool = False
+) -> Generator[Event, Any, T]:
+    """Run one call of a background actor on its node, once that isn't paused, or `at_once`.
 
     Raises Refused `unknown_outcome` when the node crashes before it has ended.
     """
@@ -39,7 +41,7 @@ def on_node(op: Operation, steps: Generator[Event, Any, T]) -> Generator[Event, 
     world: Any = op.world
     actor.calls[op] = world.active_process
     try:
-        if actor.paused_until > world.ticks:
+        if actor.paused_until > world.ticks and not at_once:
             while actor.paused_until > world.ticks:
                 yield world.timer(actor.paused_until - world.ticks)
             op.begin, op.begin_order = world.ticks, world.order  # sent only now

@@ -279,7 +279,10 @@ class Product(Operations):
         n = actor.next_n
         actor.next_n = n + 1
         op = Operation(self.world, actor, n, pins)
-        return (yield from on_node(op, self.call(op, spec, checked)))
+        steps = self.call(op, spec, checked)
+        # These happen to the node, whether it is paused or not.
+        at_once = operation.startswith(("node.", "clock."))
+        return (yield from on_node(op, steps, at_once=at_once))
 
     @property
     def instant(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simharness import env
+from simharness.blame import proof
 from simharness.blame.proof import smallest
 from simharness.blame.verdict import Class, Proof
 from simharness.product.policy import Call
@@ -113,3 +115,26 @@ def test_the_smallest_set_is_minimal_where_several_would_do(sufficient: list[set
     found = smallest(frozenset(f"m{i}" for one in sufficient for i in one), flips)
     assert flips(found)
     assert not any(flips(found - {name}) for name in found)
+
+
+@pytest.mark.parametrize(
+    ("minimal", "delayed"),
+    [
+        ({"lease:deals"}, ["deals"]),
+        ({"lease:deals", "lock:deals", "lock:accounts"}, ["accounts", "deals"]),
+        ({"cache:deals.detail", "reward"}, []),
+    ],
+)
+def test_placebos_delay_the_tables_whose_order_is_suspected(
+    monkeypatch: pytest.MonkeyPatch, minimal: set[str], delayed: list[str]
+) -> None:
+    seen: list[str] = []
+
+    def loop(*args: Any) -> tuple[Any, None]:
+        seen.append(args[-1].table)
+        return SimpleNamespace(flips=False), None
+
+    monkeypatch.setattr(proof, "closed_loop", loop)
+    case: Any = SimpleNamespace(plan=None, policy=object(), goal_score=0)
+    assert proof.held_against_placebos(case, frozenset(minimal), None)
+    assert seen == [table for table in delayed for _ in range(proof.PLACEBOS)]

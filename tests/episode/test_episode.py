@@ -20,9 +20,15 @@ from simharness.errors import (
     TruncatedRecording,
     UsageError,
 )
+from simharness.findings.detect import harness_findings
+from simharness.findings.story import story_of_record
+from simharness.kernel import journal
 from simharness.kernel.journal import Decoder, Row
+from simharness.kernel.operation import Actor, Operation
+from simharness.kernel.world import World
 from simharness.product.policy import Call
-from simharness.product.registry import load_product
+from simharness.product.product import resolve_settings
+from simharness.product.registry import load_product, load_scenario
 from simharness.recording.reader import EpisodeRecord, parse
 from simharness.recording.recorder import keys_of, shape_of
 from simharness.recording.rows import read_rows
@@ -568,6 +574,28 @@ def test_aborted_recording_replays_to_the_same_abort() -> None:
     assert again.aborted is not None
     assert again.aborted.message == episode.aborted.message  # type: ignore[union-attr]
     assert again.reward is None
+
+
+@pytest.mark.parametrize("how", ["SystemExit", "GeneratorExit"])
+def test_a_tool_that_ends_the_program_is_a_failure_of_the_harness(how: str) -> None:
+    env = make(WORKSHOP, load=1)
+    with pytest.raises(HarnessError, match=rf"'leave' raised {how} \(workshop\.py:") as caught:
+        env.step(Call("leave", {"how": how}))
+    record = assert_aborted(env.episode, caught.value, 1)
+    assert record.complete
+    (finding,) = [f for f in harness_findings(story_of_record(record)) if f.code == "H810"]
+    assert finding.evidence["type"] == how
+
+
+def test_a_call_that_nobody_runs_any_longer_has_not_raised() -> None:
+    world = World(0)
+    product, _ = load_scenario(WORKSHOP)
+    templates = {"parts": product.specs()["parts"].template([])}
+    shop = product(world, templates, resolve_settings(product, "bare", {}), 0)
+    steps = shop.call(Operation(world, Actor(world, "ben", 0), 1), shop.tools["hang"], {})
+    next(steps)
+    steps.close()
+    assert not [row for row in world.rows if row[0] == journal.RAISED]
 
 
 def test_ctrl_c_in_a_step_passes_through_and_ends_the_episode() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from simharness.api import (
     HOUR,
@@ -127,6 +127,14 @@ class Workshop(Product):
         """Raise after some seconds."""
         yield self.world.timer(after * SECOND)
         raise ValueError("boom")
+
+    @tool
+    def leave(
+        self, op: Operation, how: Literal["SystemExit", "GeneratorExit"]
+    ) -> Answer[dict[str, Any]]:
+        """Raise what ends programs or generators."""
+        yield self.world.timer(SECOND)
+        raise SystemExit(3) if how == "SystemExit" else GeneratorExit
 
     @tool
     def interrupt(self, op: Operation) -> Answer[dict[str, Any]]:

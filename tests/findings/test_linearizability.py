@@ -676,6 +676,12 @@ def test_a_commit_holds_what_its_call_asked_for_and_not_what_it_did_beside() -> 
     assert (op.input.changes, op.input.if_version) == ({"next_step": "call"}, 1)
 
 
+def test_a_transaction_that_stayed_open_takes_effect_at_its_commit() -> None:
+    begun: Event = ("TXBEGIN", 3, {"owner": "ben", "n": 1, "tx": "t"})
+    (op,) = told_by([call(3), begun, back(3), commit(9, 1, 2, NEXT_STEP, "call")])[7]
+    assert (op.called, op.returned) == (9, 9)
+
+
 def test_a_commit_without_a_call_is_an_instant() -> None:
     made, ended = told_by(
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simharness.findings.locks import broken_lifetimes, broken_locks, starved_locks
+from simharness.findings.locks import PATIENCE, broken_lifetimes, broken_locks, starved_locks
 from simharness.units import SECOND
 from tests.findings.journal import Journal
 
@@ -200,3 +200,53 @@ def test_an_entry_that_ended_before_half_its_lifetime_ended_too_early(
     j.fill(3, 100)
     j.expire(3 + lived)
     assert j.codes(broken_lifetimes) == found
+
+
+# --- transactions that stay open ------------------------------------------------------------------
+
+
+class Opened(Journal):
+    """A journal of one transaction, begun by a call that has been answered."""
+
+    def begin(self) -> None:
+        self.add("TXBEGIN", 0, owner="import", n=8, tx="t")
+        self.add("RETURN", 0, owner="import", n=8, status="ok")
+
+    def end(self, t: int) -> int:
+        return self.add("TXEND", t, owner="import", n=8, reason="committed")
+
+
+def test_locks_of_an_open_transaction_outlive_the_call_that_began_it() -> None:
+    j = Opened()
+    j.lock("import")
+    j.begin()
+    j.lock("import", lock="deals:8")
+    j.unlock("import", t=9)
+    j.unlock("import", t=9, lock="deals:8")
+    j.end(9)
+    j.lock("import", t=9)
+    j.unlock("import", t=9)
+    assert j.codes(broken_locks) == []
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+def test_a_lock_kept_after_the_end_of_its_transaction_is_found(given_back: bool) -> None:
+    j = Opened()
+    j.begin()
+    taken = j.lock("import")
+    end = j.end(9)
+    if given_back:
+        j.unlock("import", t=10)
+    (finding,) = j.found(broken_locks)
+    assert (finding.code, finding.events) == ("H315", (taken, end))
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_who_dies_waiting_is_not_starved(died: bool) -> None:
+    j = Journal()
+    j.lock("import")
+    j.wait("ben", "import#8", t=1)
+    if died:
+        j.add("RETURN", 2, owner="ben", n=8, status="unknown_outcome")
+    j.add("STR", 2 * PATIENCE, number=99, text="long after")
+    assert j.codes(starved_locks) == ([] if died else ["H311"])

@@ -29,6 +29,7 @@ KNOBS: dict[str, Knob] = {
     "count": knobs.count("count", "none", "a number"),
     "workers": knobs.count("workers", 8, "a number", low=1),
     "span": knobs.span("span", "0s", "a wait"),
+    "interval": knobs.interval("interval", "none", "a time between"),
     "rate": knobs.rate("rate", "none", "a rate"),
     "clock": knobs.clock("clock", "a clock"),
     "limit": knobs.limit("limit", "a rate limit"),
@@ -65,6 +66,9 @@ KNOBS: dict[str, Knob] = {
         ("limit", "none", None),
         ("limit", "10/s", Rate(10, 1_000_000, 10)),
         ("limit", ["60/min", 5], Rate(60, 60_000_000, 5)),
+        ("interval", "none", 0),
+        ("interval", "1us", 1),
+        ("interval", "10s", 10_000_000),
         ("rate", "none", 0),
         ("rate", "1/min", 60_000_000),
         ("rate", "5/s", 200_000),
@@ -84,6 +88,9 @@ def test_a_value_in_one_of_its_forms_is_read(kind: str, given: object, value: ob
 @pytest.mark.parametrize(
     ("kind", "given"),
     [
+        ("interval", "0s"),
+        ("interval", None),
+        ("interval", 5),
         ("duration", "soon"),
         ("duration", "-1s"),
         ("duration", -1),
