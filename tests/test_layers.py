@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("episode",),
     ("blame",),
     ("env",),
+    ("lint",),
     ("validate",),
     ("reports",),
     ("explore",),
