@@ -21,7 +21,7 @@ from simharness.product.policy import Action, Call, Observation, Policy, Task
 from simharness.product.product import Product
 from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.showcase import Showcase
-from simharness.product.store import Store, query, store
+from simharness.product.store import Edit, Store, query, store
 from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool, write_tool
 from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
 
@@ -42,6 +42,7 @@ __all__ = [
     "Criterion",
     "Drawing",
     "Draws",
+    "Edit",
     "Ending",
     "Fault",
     "Grant",

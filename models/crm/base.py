@@ -51,6 +51,8 @@ MANAGERS = 2
 ACCOUNTS = len(COMPANIES)
 CONTACTS_EACH = 3
 DEALS = 84
+UNPLANNED = 7
+"""Every so manieth deal has no next step."""
 
 
 def base_rows() -> dict[str, Sequence[Row]]:
@@ -112,7 +114,7 @@ def base_rows() -> dict[str, Sequence[Row]]:
                 amount=(10 + stream.below(490, "amount", i)) * 100_00,
                 owner_id=1 + stream.below(REPS, "deal-owner", i),
                 close_on=EPOCH + (10 + stream.below(90, "close", i)) * DAY,
-                next_step=stream.pick(NEXT_STEPS, "next", i),
+                next_step="" if i % UNPLANNED == 0 else stream.pick(NEXT_STEPS, "next", i),
                 discount_pct=stream.below(16, "discount", i),
                 legal="cleared" if won else "none",
                 champion_id=(account.id - 1) * CONTACTS_EACH + 1,

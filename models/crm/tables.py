@@ -10,11 +10,17 @@ from simharness.api import Bounds, Instant, Row
 AMOUNT_MAX = 10**13
 """Largest amount of a deal, in minor units: a pipeline of them still adds up within 64 bits."""
 
+Amount = Annotated[int, Bounds(0, AMOUNT_MAX)]
+Percent = Annotated[int, Bounds(0, 100)]
+
 Stage = Literal[
     "prospecting", "qualification", "proposal", "negotiation", "closed_won", "closed_lost"
 ]
+OpenStage = Literal["prospecting", "qualification", "proposal", "negotiation"]
+Role = Literal["rep", "manager", "admin"]
 Approval = Literal["none", "pending", "approved", "rejected"]
 Legal = Literal["none", "in_review", "cleared", "blocked"]
+ContactStatus = Literal["active", "left", "bounced"]
 Budget = Literal["confirmed", "gone"]
 ActivityKind = Literal["call", "email", "meeting", "note", "task"]
 Template = Literal["nurture", "proposal", "contract", "follow_up", "custom"]
@@ -25,9 +31,10 @@ class User(Row):
     """Somebody who works with the CRM."""
 
     full_name: str
-    role: Literal["rep", "manager", "admin"] = "rep"
+    role: Role = "rep"
     active: bool = True
     grants: tuple[str, ...] = ()
+    """Roles beside `role`, in the order in which they were granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +56,7 @@ class Contact(Row):
     full_name: str
     email: str
     role: str = ""
-    status: Literal["active", "left", "bounced"] = "active"
+    status: ContactStatus = "active"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +105,16 @@ class Email(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting(Row):
+    """A meeting with a contact about a deal."""
+
+    deal_id: int
+    contact_id: int
+    starts_at: Instant
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quote(Row):
     """A price that was offered."""
 
@@ -118,16 +135,36 @@ class ApprovalRequest(Row):
     decided_by: int | None = None
 
 
+class AccountFields(TypedDict, total=False):
+    """What update_account may change."""
+
+    title: str
+    domain: str
+    industry: str
+    owner_id: int
+    active: bool
+
+
+class ContactFields(TypedDict, total=False):
+    """What update_contact may change."""
+
+    account_id: int
+    full_name: str
+    email: str
+    role: str
+    status: ContactStatus
+
+
 class DealFields(TypedDict, total=False):
     """What update_deal may change."""
 
     title: str
-    amount: Annotated[int, Bounds(0, AMOUNT_MAX)]
+    amount: Amount
     currency: str
     close_on: Instant
     owner_id: int
     next_step: str
-    discount_pct: int
+    discount_pct: Percent
     legal: Literal["none", "in_review"]
     champion_id: int
     lost_reason: Literal["", "legal", "budget", "price", "competitor", "other"]

@@ -41,13 +41,16 @@ if TYPE_CHECKING:
 CACHES = (
     "accounts.detail",
     "accounts.list",
+    "accounts.search",
     "activities.list",
     "approvals.detail",
     "contacts.detail",
     "contacts.search",
     "deals.detail",
     "deals.list",
+    "deals.search",
     "users.auth",
+    "users.detail",
 )
 ALL = frozenset(f"cache:{name}" for name in CACHES)
 

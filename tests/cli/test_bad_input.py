@@ -335,7 +335,7 @@ def test_a_folder_without_recordings_is_refused(cli: Cli, tmp_path: Path) -> Non
 def test_a_replay_that_diverges_exits_with_3_and_names_the_next_command(
     cli: Cli, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simharness.models.crm.people.team.TEAM", 19)
+    monkeypatch.setattr("simharness.models.crm.people.team.REPS", 5)
     told = cli("replay", recorded.file)
     assert told.code == 3
     assert "crm/negotiation:42: replay diverged at " in told.out

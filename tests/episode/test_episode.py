@@ -26,6 +26,7 @@ from simharness.kernel import journal
 from simharness.kernel.journal import Decoder, Row
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.world import World
+from simharness.parts.transaction import Transaction
 from simharness.product.policy import Call
 from simharness.product.product import resolve_settings
 from simharness.product.registry import load_product, load_scenario
@@ -648,14 +649,15 @@ def test_objects_with_any_keys_are_recorded_as_they_were_told() -> None:
     assert_replays(env.episode)
 
 
-def test_key_that_the_agent_made_up_is_recorded_as_it_was_told() -> None:
+def test_key_that_somebody_made_up_is_recorded_as_it_was_told() -> None:
     env = make(CRM, seed=1, load=0)
-    fields = {"currency": "A,B"}
-    changed = Call("update_deal", {"deal_id": env.episode.instance["deal"], "fields": fields})
-    assert env.step(changed).observation.error == ""
+    world, deals = env.episode.world, env.episode.product.stores["deals"]
+    tx = Transaction(Operation(world, Actor(world, "import", 0), 1))
+    tx.update(deals.table, int(env.episode.instance["deal"]), {"currency": "A,B"})
+    tx.commit()
     told = env.step(Call("pipeline_summary")).observation.value
     assert "A,B" in told["stages"]["negotiation"]["amounts"]
-    assert read_rows(record_of(env.episode)).steps[1].results == ((True, told),)
+    assert read_rows(record_of(env.episode)).steps[0].results == ((True, told),)
 
 
 @pytest.mark.parametrize(

@@ -511,8 +511,8 @@ def test_sources_that_a_recording_does_not_tell_are_not_called_changed(
 
 def test_raised_model_semantics_are_a_version_error(monkeypatch: pytest.MonkeyPatch) -> None:
     record = record_of(played("null", load=0))
-    monkeypatch.setattr(Crm, "semantics", 2)
-    with pytest.raises(VersionError, match="needs crm semantics 1, this build has 2") as caught:
+    monkeypatch.setattr(Crm, "semantics", 3)
+    with pytest.raises(VersionError, match="needs crm semantics 2, this build has 3") as caught:
         replay(record)
     assert caught.value.hint == f"pip install simharness=={record.info['simharness']}"
 

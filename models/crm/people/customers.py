@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import SECOND, Actor, Operation, Transaction
+from simharness.api import SECOND, Transaction
+from simharness.models.crm.people.persistence import insist
 from simharness.models.crm.rules import OPEN_STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from simharness.api import Change
+    from simharness.api import Change, Operation
     from simharness.models.crm.product import Crm
 
 
@@ -52,7 +53,7 @@ class Customers:
 
         def wait() -> Generator[Any, Any, None]:
             yield world.timer(seconds * SECOND)
-            yield from act(Operation(world, Actor(world, f"customer/{who}", 0), 1))
+            yield from insist(world, f"customer/{who}", 0, act)
 
         world.spawn(f"customer/{who}", wait())
 

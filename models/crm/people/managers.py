@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import SECOND, Actor, Operation, Stream, Transaction
+from simharness.api import SECOND, Stream, Transaction
 from simharness.models.crm.base import REPS
+from simharness.models.crm.people.persistence import insist
+from simharness.models.crm.rules import OPEN_STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from simharness.api import Change
+    from simharness.api import Change, Operation
     from simharness.models.crm.product import Crm
+
+MANAGER = REPS + 1
+"""Who decides."""
 
 
 class Managers:
@@ -45,20 +50,29 @@ class Managers:
                 draw.pick(("approved", "rejected"), "choice"),
             )
 
+        def act(op: Operation) -> Generator[Any, Any, None]:
+            yield from self._decide(op, approval_id, deal_id, answer)
+
         def decide() -> Generator[Any, Any, None]:
             yield world.timer(seconds * SECOND)
-            crm = self.crm
-            manager = REPS + 1
-            op = Operation(world, Actor(world, name, manager), 1)
-            edit = yield from crm.deals.edit(op, deal_id)
-            try:
-                tx = Transaction(op)
-                tx.update(
-                    crm.approvals.table, approval_id, {"status": answer, "decided_by": manager}
-                )
-                edit.update(tx, {"approval": answer})
-                tx.commit()
-            finally:
-                edit.close()
+            yield from insist(world, name, MANAGER, act)
 
         world.spawn(name, decide())
+
+    def _decide(
+        self, op: Operation, approval_id: int, deal_id: int, answer: str
+    ) -> Generator[Any, Any, None]:
+        crm = self.crm
+        edit = yield from crm.deals.edit(op, deal_id)
+        try:
+            deal = edit.row
+            request = crm.approvals.table.rows[approval_id]
+            tx = Transaction(op)
+            tx.update(crm.approvals.table, approval_id, {"status": answer, "decided_by": MANAGER})
+            # An approval is for one discount, and nobody waits for it on a closed deal.
+            awaited = deal.stage in OPEN_STAGES and deal.approval == "pending"
+            if awaited and deal.discount_pct == request.discount_pct:
+                edit.update(tx, {"approval": answer})
+            tx.commit()
+        finally:
+            edit.close()

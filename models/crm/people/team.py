@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import SECOND, Actor, Population, Stream, scaled
+from simharness.api import Actor, Population, Stream, scaled
 from simharness.models.crm.base import CONTACTS_EACH, DEALS, NEXT_STEPS, REPS
 from simharness.models.crm.rules import OPEN_STAGES
 
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from simharness.models.crm.product import Crm
-
-TEAM = 20
-"""Background users at load 1."""
-THINK_MEAN = 40 * SECOND
-"""Mean pause of a background user between two things that it does."""
 
 HABITS = (
     ("read a deal", 344),
@@ -43,8 +38,10 @@ def start_team(crm: Crm, busy_deal: int) -> None:
 
     Now and then one of them works on `busy_deal`, the agent's, without changing its facts.
     """
-    number = scaled(TEAM, crm.load)
-    team = Population(crm.world, think_mean=THINK_MEAN)
+    size: int = crm.settings.values["users.team"]
+    number = scaled(size, crm.load) if size else 0
+    team = Population(crm.world, think_mean=0)
+    crm.settings.bind("users.think", team, "think_mean")
 
     def habit(actor: Actor, draw: Stream) -> Generator[Any, Any, None]:
         what = HABITS[draw.cumulative(_ENDS, "choice")][0]

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import SECOND, Criterion, Drawing, Ending, Instance, Scenario
 from simharness.models.crm.base import CONTACTS_EACH, DEALS, EPOCH, REPS, base_rows
+from simharness.models.crm.habits import TEAM
 from simharness.models.crm.people.customers import Customers
+from simharness.models.crm.people.machines import start_machines
 from simharness.models.crm.people.managers import Managers
-from simharness.models.crm.people.team import TEAM, start_team
+from simharness.models.crm.people.team import start_team
 from simharness.models.crm.policies import coping, negotiation
 from simharness.models.crm.rules import DISCOUNT_FREE, RULES_TEXT, next_move
 from simharness.models.crm.tables import ApprovalRequest, Deal
@@ -108,6 +110,8 @@ class Negotiation(Scenario["Crm"]):
         Customers(product, story["deal"], story).start()
         Managers(product, story["deal"], story).start()
         start_team(product, story["deal"])
+        deal = product.deals.table.rows[story["deal"]]
+        start_machines(product, spare_accounts={deal.account_id}, spare_deals={deal.id})
 
     def prompt(self, instance: Instance) -> str:
         """Tell the agent its task."""

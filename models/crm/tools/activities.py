@@ -1,34 +1,43 @@
-"""Tools about what is done for a deal: activities and mails."""
+"""Tools about what is done for a deal: activities, mails, meetings."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from simharness.api import (
     Answer,
+    Bounds,
+    Instant,
     Operation,
     Page,
     Refused,
     Transaction,
+    format_instant,
     paged,
     query,
     tool,
     write_tool,
 )
-from simharness.models.crm.stores import CrmStores
-from simharness.models.crm.tables import Activity, ActivityKind, Email, Template
+from simharness.models.crm.stores import CrmStores, PageNumber, found
+from simharness.models.crm.tables import Activity, ActivityKind, Email, Meeting, Template
+
+Minutes = Annotated[int, Bounds(5, 480)]
 
 
 class ActivityTools(CrmStores):
-    """Log and mail."""
+    """Log, mail and meet."""
 
     @tool
-    def list_activities(self, op: Operation, deal_id: int) -> Answer[Page[Activity]]:
-        """List what was done and is to be done for a deal."""
+    def list_activities(
+        self, op: Operation, deal_id: int, page: PageNumber = 1
+    ) -> Answer[Page[Activity]]:
+        """List what was done and is to be done for a deal, twenty to a page."""
 
         def matches(row: Activity) -> bool:
             return row.deal_id == deal_id
 
         rows = yield from self.activities.list.read(op, query(matches, deal_id=deal_id))
-        return paged("activities", rows, 1)
+        return paged("activities", rows, page)
 
     @write_tool
     def add_note(self, op: Operation, deal_id: int, body: str) -> Answer[Activity]:
@@ -81,11 +90,9 @@ class ActivityTools(CrmStores):
     ) -> Answer[Email]:
         """Send a mail to a contact; those who left or whose mail bounced can't be reached."""
         yield self.database(op)
-        contact = self.contacts.true(contact_id)
-        if contact is None:
-            raise Refused("not_found", f"no contact {contact_id}")
-        if deal_id is not None and self.deals.true(deal_id) is None:
-            raise Refused("not_found", f"no deal {deal_id}")
+        contact = found(self.contacts.true(contact_id), "contact", contact_id)
+        if deal_id is not None:
+            found(self.deals.true(deal_id), "deal", deal_id)
         if contact.status != "active":
             self.undeliverable.append((op.owner, contact_id, deal_id))
             raise Refused(
@@ -105,3 +112,30 @@ class ActivityTools(CrmStores):
         )
         tx.commit()
         return self.emails.table.rows[key]
+
+    @write_tool
+    def schedule_meeting(
+        self, op: Operation, deal_id: int, contact_id: int, starts_at: Instant, minutes: Minutes
+    ) -> Answer[Meeting]:
+        """Fix a meeting with an active contact about a deal, at an instant to come."""
+        yield self.database(op)
+        found(self.deals.true(deal_id), "deal", deal_id)
+        contact = found(self.contacts.true(contact_id), "contact", contact_id)
+        if contact.status != "active":
+            raise Refused("forbidden", f"contact {contact_id} can't be met: {contact.status}")
+        if starts_at <= self.world.instant:
+            raise Refused(
+                "invalid_arguments", f"starts_at {format_instant(starts_at)} is not to come"
+            )
+        tx = Transaction(op)
+        key = tx.insert(
+            self.meetings.table,
+            {
+                "deal_id": deal_id,
+                "contact_id": contact_id,
+                "starts_at": starts_at,
+                "minutes": minutes,
+            },
+        )
+        tx.commit()
+        return self.meetings.table.rows[key]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simharness.api import Answer, Operation, Refused, Transaction, tool, write_tool
 from simharness.models.crm.rules import OPEN_STAGES
-from simharness.models.crm.stores import CrmStores, Percent, found
-from simharness.models.crm.tables import ApprovalRequest, Quote
+from simharness.models.crm.stores import CrmStores, found
+from simharness.models.crm.tables import ApprovalRequest, Percent, Quote
 
 
 class ApprovalTools(CrmStores):
@@ -15,9 +15,7 @@ class ApprovalTools(CrmStores):
     def create_quote(self, op: Operation, deal_id: int, discount_pct: Percent) -> Answer[Quote]:
         """Offer the deal's amount less a discount."""
         yield self.database(op)
-        deal = self.deals.true(deal_id)
-        if deal is None:
-            raise Refused("not_found", f"no deal {deal_id}")
+        deal = found(self.deals.true(deal_id), "deal", deal_id)
         tx = Transaction(op)
         key = tx.insert(
             self.quotes.table,

@@ -16,12 +16,19 @@ from simharness.api import (
     write_tool,
 )
 from simharness.models.crm.rules import DISCOUNT_FREE, MOVES, OPEN_STAGES
-from simharness.models.crm.stores import CrmStores, PageNumber, every, found
-from simharness.models.crm.tables import Deal, DealFields, Stage
+from simharness.models.crm.stores import (
+    CrmStores,
+    PageNumber,
+    every,
+    found,
+    require_currency,
+    require_text,
+)
+from simharness.models.crm.tables import Amount, Deal, DealFields, OpenStage, Stage
 
 
 class DealTools(CrmStores):
-    """Read, change and move deals."""
+    """Read, make, change and move deals."""
 
     @tool
     def get_deal(self, op: Operation, deal_id: int) -> Answer[Deal]:
@@ -46,6 +53,53 @@ class DealTools(CrmStores):
         rows = yield from self.deals.list.read(op, query(matches, stage=stage, owner_id=owner_id))
         return paged("deals", rows, page)
 
+    @tool
+    def search_deals(self, op: Operation, text: str, page: PageNumber = 1) -> Answer[Page[Deal]]:
+        """Find deals by a text in title or next step, twenty to a page."""
+        needle = text.lower()
+
+        def matches(row: Deal) -> bool:
+            return needle in row.title.lower() or needle in row.next_step.lower()
+
+        rows = yield from self.deals.search.read(op, query(matches, text=text))
+        return paged("deals", rows, page)
+
+    @write_tool
+    def create_deal(
+        self,
+        op: Operation,
+        account_id: int,
+        title: str,
+        amount: Amount,
+        currency: str,
+        stage: OpenStage = "prospecting",
+    ) -> Answer[Deal]:
+        """Open a deal with an active account; you own it."""
+        require_text("title", title)
+        require_currency(currency)
+        yield self.database(op)
+        account = found(self.accounts.true(account_id), "account", account_id)
+        if not account.active:
+            raise Refused("forbidden", f"account {account_id} is not active")
+        # Whoever is nobody in particular opens it for the account's owner.
+        owner = self.users.true(op.actor.identity or account.owner_id or 0)
+        if owner is None or not owner.active:
+            raise Refused("forbidden", "an open deal needs an active user to own it")
+        tx = Transaction(op)
+        key = tx.insert(
+            self.deals.table,
+            {
+                "account_id": account_id,
+                "title": title,
+                "amount": amount,
+                "currency": currency,
+                "stage": stage,
+                "owner_id": owner.id,
+            },
+        )
+        tx.commit()
+        return self.deals.table.rows[key]
+
     @write_tool
     def update_deal(
         self, op: Operation, deal_id: int, fields: DealFields, if_version: int | None = None
@@ -54,24 +108,19 @@ class DealTools(CrmStores):
 
         With if_version it is refused when the deal has another version by now.
         """
-        champion_id = fields.get("champion_id")
-        if champion_id is not None and self.contacts.true(champion_id) is None:
-            raise Refused(
-                "invalid_arguments", f"there is no contact {champion_id} to be the champion"
-            )
-        if "owner_id" in fields:
-            owner = self.users.true(fields["owner_id"])
-            if owner is None or not owner.active:
-                raise Refused(
-                    "invalid_arguments",
-                    f"there is no active user {fields['owner_id']} to own the deal",
-                )
-        if "discount_pct" in fields and not 0 <= fields["discount_pct"] <= 100:
-            raise Refused("invalid_arguments", "discount_pct is a percentage from 0 to 100")
+        require_text("title", fields.get("title"))
+        require_currency(fields.get("currency"))
         edit = yield from self.deals.edit(op, deal_id, if_version)
         try:
             if edit.row.stage not in OPEN_STAGES:
                 raise Refused("forbidden", f"deal {deal_id} is closed")
+            champion_id = fields.get("champion_id")
+            if champion_id is not None and self.contacts.true(champion_id) is None:
+                raise Refused(
+                    "invalid_arguments", f"there is no contact {champion_id} to be the champion"
+                )
+            if "owner_id" in fields:
+                self.require_owner(fields["owner_id"], "deal")
             if fields.get("legal") == "in_review" and edit.row.legal != "none":
                 raise Refused("forbidden", f"legal has deal {deal_id} already: {edit.row.legal}")
             if fields.get("legal") == "none" and edit.row.legal != "none":
