@@ -35,6 +35,7 @@ class Actor:
         "stream",
         "tokens",
         "writes",
+        "wrote",
     )
 
     def __init__(self, world: World, name: str, identity: int, *, audited: bool = False) -> None:
@@ -61,6 +62,8 @@ class Actor:
         """Tick before which its node does nothing."""
         self.tokens: dict[int, int] = {}
         """Token of the lease that it believes to hold, by table number."""
+        self.wrote: dict[int, int] = {}
+        """Commit order of its last write, by table number."""
 
 
 class Operation(Stream):
@@ -69,6 +72,7 @@ class Operation(Stream):
     __slots__ = (
         "access",
         "actor",
+        "as_of",
         "begin",
         "begin_order",
         "blocked_on",
@@ -89,11 +93,15 @@ class Operation(Stream):
         """Instant of sending."""
         self.begin_order = world.order
         """Commits done before this call began."""
+        self.as_of = -1
+        """Tick as of which its answer says that it is true; -1 where it says nothing of that."""
         self.access = 0
         """Accesses to parts so far: the `k` of their waits."""
         stream = actor.stream
         if stream is not None and stream.n == n:
             self._words = stream._words
+        if pins is not None:
+            world.pins[actor.name, n] = pins
         self.pins = pins
         """Waits fixed by the caller: name to ticks."""
         self.blocked_on: object = None

@@ -24,7 +24,7 @@ from simharness.kernel.schedule import Fifo, Scheduler
 from simharness.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
 
     from simharness.kernel.journal import RawRow
 
@@ -212,6 +212,8 @@ class World(simpy.Environment):
         """Mechanisms that tell the truth in this run, by name (`cache:deals.detail`)."""
         self.patches: frozenset[str] = frozenset()
         """Changes of the product that are in force in this episode, by name."""
+        self.pins: dict[tuple[str, int], Mapping[str, int]] = {}
+        """Waits that callers have fixed, by owner and number of the operation."""
         self.alive: dict[str, Process] = {}
         """Processes that haven't ended, by name, in the order of their start."""
         self.alarms = 0

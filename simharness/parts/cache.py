@@ -26,15 +26,22 @@ if TYPE_CHECKING:
 
 ROW = "row"
 QUERY = "query"
+TABLE = "table"
 
 
 class Entry:
     """One cached answer."""
 
-    __slots__ = ("at", "matches", "order", "ttl", "value")
+    __slots__ = ("as_of", "at", "matches", "order", "ttl", "value")
 
     def __init__(
-        self, value: Any, order: int, at: int, ttl: int, matches: Callable[[Any], bool] | None
+        self,
+        value: Any,
+        order: int,
+        at: int,
+        ttl: int,
+        matches: Callable[[Any], bool] | None,
+        as_of: int,
     ) -> None:
         self.value = value
         """A row or None; for a query, a tuple of rows."""
@@ -45,13 +52,12 @@ class Entry:
         self.ttl = ttl
         self.matches = matches
         """The predicate of a query."""
+        self.as_of = as_of
+        """Tick up to which the answer surely holds every commit."""
 
 
 class Cache:
-    """The cached answers of one view of one table.
-
-    `scope` says whether they are rows or queries.
-    """
+    """The cached answers of one view of one table: rows, or the answers of queries."""
 
     __slots__ = (
         "_busy_until",
@@ -69,6 +75,7 @@ class Cache:
         "name",
         "negative_ttl",
         "number",
+        "of_queries",
         "on_queue",
         "scope",
         "shared_in_tx",
@@ -77,12 +84,18 @@ class Cache:
         "world",
     )
 
-    def __init__(self, world: World, table: Table[Any], name: str, scope: str) -> None:
+    def __init__(self, world: World, table: Table[Any], name: str, *, of_queries: bool) -> None:
         self.world = world
         self.table = table
         self.name = name
         self.number = world.intern(name)
-        self.scope = scope
+        self.of_queries = of_queries
+        self.scope = QUERY if of_queries else ROW
+        """What an invalidation removes.
+
+        `row`: answers that hold the row. `query`: those too that its old or new version meets; with
+        `row` a query misses what has come to match (a defect). `table`: all answers.
+        """
         self.entries: dict[Hashable, Entry] = {}
         self.ttl = 0
         self.negative_ttl = 0
@@ -130,32 +143,40 @@ class Cache:
         value: Any,
         order: int,
         wait: int,
+        as_of: int,
         matches: Callable[[Any], bool] | None = None,
     ) -> None:
         """Store an answer that was true as of `order`, `wait` ticks from now.
 
-        Nobody waits for it.
+        Nobody waits for it. `as_of` is the tick up to which it surely holds every commit.
         """
         if wait == 0:
-            self._put(key, value, order, matches)
+            self._put(key, value, order, as_of, matches)
         else:
-            self.world.after(wait, lambda _: self._put(key, value, order, matches))
+            self.world.after(wait, lambda _: self._put(key, value, order, as_of, matches))
 
     def _put(
-        self, key: Hashable, value: Any, order: int, matches: Callable[[Any], bool] | None
+        self,
+        key: Hashable,
+        value: Any,
+        order: int,
+        as_of: int,
+        matches: Callable[[Any], bool] | None,
     ) -> None:
         ttl = self.negative_ttl if value is None else self.ttl
         if ttl <= 0:
             return
         world = self.world
         if self.fence:
-            fence = self._fences.get(key if self.scope == ROW else QUERY, 0)
+            fence = self._fences.get(QUERY, 0)
+            if not self.of_queries:
+                fence = max(fence, self._fences.get(key, 0))
             if order < fence:
                 world.emit(
                     (journal.FENCED, world.ticks, self.number, self.shown(key), order, fence)
                 )
                 return
-        self.entries[key] = Entry(value, order, world.ticks, ttl, matches)
+        self.entries[key] = Entry(value, order, world.ticks, ttl, matches, as_of)
         world.emit((journal.FILL, world.ticks, self.number, self.shown(key), order, ttl))
 
     # --- invalidation -----------------------------------------------------------------------------
@@ -195,15 +216,18 @@ class Cache:
     def _apply(self, key: int, old: Any, new: Any, order: int) -> None:
         """Remove every answer that holds the row or that its old or new version meets."""
         world = self.world
-        if self.scope == ROW:
-            removed = 1 if self.entries.pop(key, None) is not None else 0
-            fences_key: Hashable = key
-        else:
-            hit = [k for k, e in self.entries.items() if holds(e, key, old, new)]
+        fences_key: Hashable = QUERY if self.of_queries or self.scope == TABLE else key
+        if self.scope == TABLE:
+            removed = len(self.entries)
+            self.entries.clear()
+        elif self.of_queries:
+            whole = self.scope == QUERY
+            hit = [k for k, e in self.entries.items() if holds(e, key, old, new, whole=whole)]
             for k in hit:
                 del self.entries[k]
             removed = len(hit)
-            fences_key = QUERY
+        else:
+            removed = 1 if self.entries.pop(key, None) is not None else 0
         if order > self._fences.get(fences_key, 0):
             self._fences[fences_key] = order
         world.emit((journal.INVALIDATE, world.ticks, self.number, key, order, removed))
@@ -214,10 +238,15 @@ class Cache:
         return key if isinstance(key, int) and key >= 0 else -1 - self.world.numbers[str(key)]
 
 
-def holds(entry: Entry, key: int, old: Any, new: Any) -> bool:
-    """Tell whether a cached query answer is concerned by a change of row `key`."""
+def holds(entry: Entry, key: int, old: Any, new: Any, *, whole: bool) -> bool:
+    """Tell whether a cached query answer is concerned by a change of row `key`.
+
+    `whole`: also where the row isn't in it and its old or new version meets the predicate.
+    """
     if any(row.id == key for row in entry.value):
         return True
+    if not whole:
+        return False
     matches = entry.matches
     if matches is None:
         return True

@@ -40,6 +40,8 @@ class Change(NamedTuple):
     """Version after the change; a deletion counts as a version too."""
     owner: str
     n: int
+    stated: int
+    """Tick of the statement; earlier than that of the commit where a transaction stays open."""
 
 
 class StatementListener(Protocol):
@@ -217,8 +219,10 @@ class Table(Generic[R]):
 
     # --- writing (transactions only) --------------------------------------------------------------
 
-    def apply(self, order: int, key: int, new: R | None, owner: str, n: int) -> Change:
-        """Make one committed change; the transaction has checked it.
+    def apply(
+        self, order: int, key: int, new: R | None, owner: str, n: int, stated: int
+    ) -> Change:
+        """Make one committed change, stated at tick `stated`; the transaction has checked it.
 
         Listeners are told by `Transaction.commit`.
         """
@@ -236,7 +240,7 @@ class Table(Generic[R]):
             if behind:  # its id was given out earlier than that of a row committed before it
                 self.rows = dict(sorted(self.rows.items()))
             self.top = max(self.top, key)
-        change = Change(order, self.world.ticks, key, old, new, version, owner, n)
+        change = Change(order, self.world.ticks, key, old, new, version, owner, n, stated)
         self.changes.append(change)
         past = self.history.get(key)
         if past is None:

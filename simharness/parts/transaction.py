@@ -141,7 +141,7 @@ class Transaction:
         for write, new in built:
             table, key, basis = write.table, write.key, write.basis
             old = table.rows.get(key)
-            change = table.apply(order, key, new, op.owner, op.n)
+            change = table.apply(order, key, new, op.owner, op.n, write.at)
             delta = flat_delta(table.row_type, old, new)
             unmeant: list[int] = []
             if basis is not None:
@@ -168,6 +168,7 @@ class Transaction:
                 )
             )
             op.actor.writes[table.number, key] = change.version
+            op.actor.wrote[table.number] = order
             done.append((table, change))
         for table, change in done:
             for listener in table.listeners:
@@ -244,7 +245,7 @@ class Basis(NamedTuple):
 class Write:
     """What a transaction does to one row."""
 
-    __slots__ = ("basis", "fields", "insert", "key", "table")
+    __slots__ = ("at", "basis", "fields", "insert", "key", "table")
 
     def __init__(
         self,
@@ -254,6 +255,8 @@ class Write:
         insert: bool,
         basis: Basis | None = None,
     ) -> None:
+        self.at = table.world.ticks
+        """Tick of the statement, the first on this row."""
         self.basis = basis
         self.table = table
         self.key = key

@@ -2,6 +2,7 @@
 
 A row read through a view is fresh when it equals the committed state at some instant between the
 call and its answer. The view only notes breaches; which code they deserve is decided elsewhere.
+This file has what all views share and the view of one row; `rows_view` has those of many.
 """
 
 from __future__ import annotations
@@ -10,24 +11,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from simharness.kernel import journal
-from simharness.parts.cache import QUERY, ROW, Cache
+from simharness.parts.cache import Cache
 from simharness.parts.row import R
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from simpy.events import Event
 
     from simharness.kernel.operation import Operation, Span
     from simharness.kernel.world import World
+    from simharness.parts.follower import Follower
     from simharness.parts.table import Table
 
 CACHE = "cache"
 PRIMARY = "primary"
+REPLICA = "replica"
+STICKY = "sticky"
+INDEX = "index"
+"""Where an answer comes from; sticky is a route and no source: the replica, or the primary while
+the replica lacks something that the reader itself has written."""
 
 AUTH_ACCESS = 63
 """Number of the access that checks permissions: apart, so that the first access of a tool itself is
 always 0."""
+
+OWN_WRITES = 1
+VERSIONS = 2
+"""What a READ or LIST row says of its contract: readers see their own writes; the version shown is
+meant to be compared, so that an old one counts as signalled."""
 
 
 @dataclass(slots=True)
@@ -39,6 +51,11 @@ class Contract:
     read_your_writes: bool = True
     signals: tuple[str, ...] = ()
     """What an answer says of its age: as_of, version."""
+
+    @property
+    def promises(self) -> int:
+        """The flags of a READ or LIST row."""
+        return OWN_WRITES * self.read_your_writes | VERSIONS * ("version" in self.signals)
 
 
 class Breach(NamedTuple):
@@ -66,22 +83,26 @@ class Waits:
 
 
 class View(Generic[R]):
-    """What detail and query views share."""
+    """What all views share."""
 
     __slots__ = (
         "breaches",
-        "cache",
         "contract",
         "from_cache",
         "from_primary",
-        "is_auth",
         "mechanism",
         "name",
         "number",
+        "refill",
+        "replica",
+        "route",
         "table",
         "waits",
         "world",
     )
+
+    cached = False
+    """Whether it has a cache."""
 
     def __init__(
         self,
@@ -90,7 +111,7 @@ class View(Generic[R]):
         kind: str,
         waits: Waits,
         breaches: list[Breach],
-        scope: str,
+        replica: Follower[R],
     ) -> None:
         self.world = world
         self.table = table
@@ -99,32 +120,70 @@ class View(Generic[R]):
         self.contract = Contract()
         self.waits = waits
         self.breaches = breaches
-        self.cache = Cache(world, table, self.name, scope)
-        self.is_auth = kind == "auth"
+        self.replica = replica
+        self.route = PRIMARY
+        """Where it reads: primary, replica, sticky or index."""
+        self.refill = PRIMARY
+        """Where a cache gets what it lacks: as routed, or from the replica."""
         # The numbers of the sources, as rows hold them.
         self.from_cache = world.intern(CACHE)
         self.from_primary = world.intern(PRIMARY)
         self.mechanism = f"cache:{self.name}"
         """How ablation names the cache of this view."""
 
+    def from_replica(self, op: Operation) -> bool:
+        """Tell whether an answer that is due now comes from the replica."""
+        route = self.route
+        if route == STICKY:
+            return op.actor.wrote.get(self.table.number, 0) <= self.replica.order()
+        return route == REPLICA or self.refill == REPLICA
+
+    def say_as_of(self, op: Operation, tick: int) -> None:
+        """Let the answer of a call say as of when it is true, where the contract wants that."""
+        if "as_of" in self.contract.signals:
+            op.as_of = tick if op.as_of < 0 else min(op.as_of, tick)
+
+    def breach(self, op: Operation, key: int, served: int, true: int, age: int) -> None:
+        """Note a row of the journal's last read that breaks the contract, if it does."""
+        contract = self.contract
+        own = (
+            contract.read_your_writes
+            and op.actor.writes.get((self.table.number, key), 0) > served
+        )
+        if age > contract.staleness or own:
+            op.breaches += 1
+            last = len(self.world.rows) - 1
+            self.breaches.append(Breach(last, self.name, key, served, true, age, own))
+
 
 class DetailView(View[R]):
     """Reads one row by id."""
 
-    __slots__ = ()
+    __slots__ = ("cache", "is_auth")
+
+    cached = True
 
     def __init__(
-        self, world: World, table: Table[R], kind: str, waits: Waits, breaches: list[Breach]
+        self,
+        world: World,
+        table: Table[R],
+        kind: str,
+        waits: Waits,
+        breaches: list[Breach],
+        replica: Follower[R],
     ) -> None:
-        super().__init__(world, table, kind, waits, breaches, ROW)
+        super().__init__(world, table, kind, waits, breaches, replica)
+        self.cache = Cache(world, table, self.name, of_queries=False)
+        self.is_auth = kind == "auth"
 
     def read(self, op: Operation, key: int) -> Generator[Event, Any, R | None]:
-        """Give the row or None, from a live cache entry, else from the primary after `db`."""
+        """Give the row or None, from a live cache entry, else as routed after the wait `db`."""
         k = AUTH_ACCESS if self.is_auth else op.next_access()
         world = self.world
         cache = self.cache
         row: R | None
-        if cache.ttl or cache.negative_ttl:
+        caching = cache.ttl or cache.negative_ttl
+        if caching:
             entry = cache.lookup(key)
             if entry is not None:
                 if self.mechanism in world.repair:
@@ -132,23 +191,28 @@ class DetailView(View[R]):
                 else:
                     row, order = entry.value, entry.order
                 self._note(op, key, row, order, self.from_cache)
+                self.say_as_of(op, entry.as_of)
                 return row
             shown = cache.shown(key)
             world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, shown))
-            yield op.latency(self.waits.db, "db", k)
-            row = self.table.rows.get(key)
-            cache.fill(key, row, world.order, op.wait_ticks(self.waits.put, "put", k))
-        else:
-            yield op.latency(self.waits.db, "db", k)
-            row = self.table.rows.get(key)
-        self._note(op, key, row, world.order, self.from_primary)
+        yield op.latency(self.waits.db, "db", k)
+        row, order = self.table.rows.get(key), world.order
+        source, as_of = self.from_primary, world.ticks
+        if (self.route != PRIMARY or self.refill != PRIMARY) and self.from_replica(op):
+            replica = self.replica
+            source, as_of = world.numbers[REPLICA], replica.horizon
+            order = replica.order()  # also when repaired: what then changes is the value alone
+            if replica.mechanism not in world.repair:
+                row = replica.row(key, order)
+        if caching:
+            cache.fill(key, row, order, op.wait_ticks(self.waits.put, "put", k), as_of)
+        self._note(op, key, row, order, source)
+        self.say_as_of(op, as_of)
         return row
 
     def _note(self, op: Operation, key: int, row: R | None, order: int, source: int) -> None:
         world = self.world
         table = self.table
-        actor = op.actor
-        contract = self.contract
         if row is table.rows.get(key):
             served = true = row.version if row is not None else table.version(key)
             age = 0
@@ -162,6 +226,7 @@ class DetailView(View[R]):
                 true = table.version(key)
                 successor = table.successor(key, served)
                 age = world.ticks - successor.t if successor is not None else 0
+        contract = self.contract
         world.emit(
             (
                 journal.READ,
@@ -175,135 +240,10 @@ class DetailView(View[R]):
                 age,
                 source,
                 contract.staleness,
-                int(contract.read_your_writes),
+                contract.promises,
             )
         )
-        place = (table.number, key)
-        if actor.audited and served != true:
-            own = contract.read_your_writes and actor.writes.get(place, 0) > served
-            if age > contract.staleness or own:
-                op.breaches += 1
-                self.breaches.append(
-                    Breach(len(world.rows) - 1, self.name, key, served, true, age, own)
-                )
-        actor.reads[place] = (served, row)
-
-
-class Query(NamedTuple):
-    """A question to a query view: its canonical text and its predicate."""
-
-    text: str
-    matches: Callable[[Any], bool]
-
-
-class QueryView(View[R]):
-    """Reads the rows that match a predicate, in order of id."""
-
-    __slots__ = ()
-
-    def __init__(
-        self, world: World, table: Table[R], kind: str, waits: Waits, breaches: list[Breach]
-    ) -> None:
-        super().__init__(world, table, kind, waits, breaches, QUERY)
-
-    def read(self, op: Operation, query: Query) -> Generator[Event, Any, tuple[R, ...]]:
-        """Give the matching rows, from a live cached answer, else from the primary after `db`."""
-        k = op.next_access()
-        world = self.world
-        cache = self.cache
-        if cache.ttl:
-            entry = cache.lookup(query.text)
-            if entry is not None:
-                if self.mechanism in world.repair:
-                    # The truth under the entry's own order: a repair that changes no row changes no
-                    # journal row.
-                    rows, order = tuple(self.table.where(query.matches)), entry.order
-                else:
-                    rows, order = entry.value, entry.order
-                self._note(op, query, rows, order, self.from_cache)
-                return rows
-            text = -1 - world.numbers[query.text]
-            world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, text))
-        yield op.latency(self.waits.db, "db", k)
-        rows = tuple(self.table.where(query.matches))
-        if cache.ttl:
-            wait = op.wait_ticks(self.waits.put, "put", k)
-            cache.fill(query.text, rows, world.order, wait, query.matches)
-        self._note(op, query, rows, world.order, self.from_primary)
-        return rows
-
-    def _note(
-        self, op: Operation, query: Query, rows: tuple[R, ...], order: int, source: int
-    ) -> None:
-        world = self.world
-        table = self.table
         actor = op.actor
-        contract = self.contract
-        wrong = self._wrong(query, rows, order, op.begin_order) if order < op.begin_order else []
-        shown: list[int] = []
-        number = table.number
-        reads = actor.reads
-        for row in rows:
-            shown += (row.id, row.version)
-            reads[number, row.id] = (row.version, row)
-        world.emit(
-            (
-                journal.LIST,
-                world.ticks,
-                op.owner_number,
-                op.n,
-                self.number,
-                -1 - world.numbers[query.text],
-                order,
-                shown,
-                source,
-                contract.staleness,
-                int(contract.read_your_writes),
-                wrong,
-            )
-        )
-        if actor.audited:
-            for key, served, true, age in zip(*[iter(wrong)] * 4, strict=True):
-                own = contract.read_your_writes and actor.writes.get((number, key), 0) > served
-                if age > contract.staleness or own:
-                    op.breaches += 1
-                    self.breaches.append(
-                        Breach(len(world.rows) - 1, self.name, key, served, true, age, own)
-                    )
-
-    def _wrong(self, query: Query, rows: tuple[R, ...], order: int, begin_order: int) -> list[int]:
-        """List what was out of date when the call began.
-
-        Flat `[key, served, true, age, ...]`, in order of key.
-        """
-        table = self.table
-        now = self.world.ticks
-        shown = {row.id: row for row in rows}
-        out: list[int] = []
-        for key in sorted({c.key for c in table.changes_after(order) if c.order <= begin_order}):
-            true_row = table.rows.get(key)
-            row = shown.get(key)
-            if row is not None:
-                if row is true_row:
-                    continue
-                successor = table.successor(key, row.version)
-                age = now - successor.t if successor is not None else 0
-                out += (key, row.version, table.version(key), age)
-            elif true_row is not None and query.matches(true_row):
-                served, since = last_unmatched(table, key, query.matches)
-                if served >= table.version_at(key, begin_order):
-                    continue  # it came to match during the call: true when that began
-                out += (key, served, true_row.version, now - since)
-        return out
-
-
-def last_unmatched(table: Table[Any], key: int, matches: Callable[[Any], bool]) -> tuple[int, int]:
-    """Give the last version that did not match, and the tick since when the row has matched."""
-    since = 0
-    for change in reversed(table.history[key]):
-        since = change.t
-        if change.old is None:
-            return change.version - 1, since
-        if not matches(change.old):
-            return change.old.version, since
-    return 0, since
+        if actor.audited and served != true:
+            self.breach(op, key, served, true, age)
+        actor.reads[table.number, key] = (served, row)

@@ -1,0 +1,120 @@
+"""Exports: the rows changed since an instant, for readers that come back with a cursor.
+
+A reader that follows the newest stamp it has seen must in the end have seen every change. Where the
+product's rule passes one over, the row is noted as missing; whose fault that was is decided
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.parts.row import R
+from simharness.product.rows_view import Query, RowsView
+from simharness.product.view import PRIMARY, REPLICA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from simpy.events import Event
+
+    from simharness.kernel.operation import Operation
+    from simharness.kernel.world import World
+    from simharness.parts.follower import Follower
+    from simharness.parts.table import Table
+    from simharness.product.view import Breach, Waits
+
+INCLUSIVE = "inclusive"
+COMMIT = "commit"
+
+
+class ExportView(RowsView[R]):
+    """Reads the rows whose stamp is not before an instant, in order of id."""
+
+    __slots__ = ("boundary", "resolution", "stamp")
+
+    def __init__(
+        self,
+        world: World,
+        table: Table[R],
+        kind: str,
+        waits: Waits,
+        breaches: list[Breach],
+        replica: Follower[R],
+    ) -> None:
+        super().__init__(world, table, kind, waits, breaches, replica)
+        self.boundary = INCLUSIVE
+        """Whether a row stamped exactly at the cursor is exported: inclusive or strict."""
+        self.stamp = COMMIT
+        """What a row is stamped with: the instant of its commit, or of the statement before it."""
+        self.resolution = 1
+        """Unit of stamps, in ticks."""
+
+    def read(
+        self, op: Operation, since: int, inclusive: bool | None = None
+    ) -> Generator[Event, Any, tuple[R, ...]]:
+        """Give the rows changed at or after the instant `since`, as routed after the wait `db`.
+
+        `inclusive` is the caller's own choice of the boundary; None leaves it to the product.
+        """
+        k = op.next_access()
+        world = self.world
+        yield op.latency(self.waits.db, "db", k)
+        unit = self.resolution
+        cursor = since // unit
+        strict = self.boundary != INCLUSIVE if inclusive is None else not inclusive
+
+        def exported(row: R) -> bool:
+            stamp = self._stamp(row, commit=self.stamp == COMMIT) // unit
+            return stamp > cursor or (stamp == cursor and not strict)
+
+        def due(row: R) -> bool:
+            return self._stamp(row, commit=True) // unit >= cursor
+
+        order, source, as_of = world.order, self.from_primary, world.ticks
+        find: Callable[[Callable[[R], bool]], Sequence[R]] = self.table.where
+        if self.route != PRIMARY and self.from_replica(op):
+            replica = self.replica
+            order, source, as_of = replica.order(), world.numbers[REPLICA], replica.horizon
+            if replica.mechanism not in world.repair:
+                find = lambda matches: replica.where(matches, order)  # noqa: E731
+        whole = f"export:{self.name}" in world.repair
+        rows = tuple(find(due if whole else exported))
+        query = Query(f"since={since}" + (",strict" if strict else ""), due)
+        wrong = self.wrong(query, rows, order, op.begin_order) if order < op.begin_order else []
+        if inclusive is not False:
+            wrong = sorted_fours(wrong + self._missed(op, query, rows, order))
+        self.note(op, query, rows, order, source, wrong)
+        self.say_as_of(op, as_of)
+        return rows
+
+    def _stamp(self, row: R, *, commit: bool) -> int:
+        """Give the instant that a version of a row is stamped with."""
+        for change in reversed(self.table.history.get(row.id, ())):
+            if change.new is row:
+                return self.world.epoch + (change.t if commit else change.stated)
+        return row.updated_at
+
+    def _missed(self, op: Operation, query: Query, rows: Sequence[R], order: int) -> list[int]:
+        """List rows that the source had, that are due, and that the reader has never been given.
+
+        Flat `[key, served, true, age, ...]`.
+        """
+        world = self.world
+        given = {row.id for row in rows}
+        seen = op.actor.reads
+        number = self.table.number
+        out: list[int] = []
+        for key, past in self.table.history.items():
+            last = past[-1]
+            if key in given or last.new is None or last.order > min(order, op.begin_order):
+                continue
+            served = seen.get((number, key), (0, None))[0]
+            if served < last.version and query.matches(last.new):
+                out += (key, served, last.version, world.ticks - last.t)
+        return out
+
+
+def sorted_fours(flat: Sequence[int]) -> list[int]:
+    """Sort `[key, served, true, age, ...]` by key."""
+    return [item for four in sorted(zip(*[iter(flat)] * 4, strict=True)) for item in four]

@@ -1,0 +1,151 @@
+"""Feeds: who has changed, for readers that keep up with a table.
+
+A commit is a notice to the feed. It carries the row at its version, or only the row's id; then the
+reader's answer is read again through the route, and behind a lagging replica it is older than the
+notice that announced it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.kernel.world import Wait
+from simharness.parts.row import R
+from simharness.product.rows_view import Query, RowsView
+from simharness.product.view import PRIMARY, REPLICA
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from simpy.events import Event
+
+    from simharness.kernel.operation import Operation
+    from simharness.kernel.world import World
+    from simharness.parts.follower import Follower
+    from simharness.parts.table import Change, Table
+    from simharness.product.view import Breach, Waits
+
+VERSION = "version"
+ID = "id"
+
+
+class Reader:
+    """How far one actor has come."""
+
+    __slots__ = ("behind", "order", "polled")
+
+    def __init__(self) -> None:
+        self.order = 0
+        """Commit order up to which it has been told."""
+        self.behind: list[int] = []
+        """Rows that were shown older than their notice, by id."""
+        self.polled = 0
+        """Tick of its last answer."""
+
+
+class FeedView(RowsView[R]):
+    """Reads the rows that have changed since an instant, or since the reader's last answer."""
+
+    __slots__ = ("_listening", "_readers", "_waiting", "payload", "poll")
+
+    def __init__(
+        self,
+        world: World,
+        table: Table[R],
+        kind: str,
+        waits: Waits,
+        breaches: list[Breach],
+        replica: Follower[R],
+    ) -> None:
+        super().__init__(world, table, kind, waits, breaches, replica)
+        self.payload = VERSION
+        """What a notice carries: the row at its version, or its id."""
+        self.poll = 0
+        """Ticks after which rows that were shown older than announced are read again; 0 for
+        never."""
+        self._readers: dict[str, Reader] = {}
+        self._waiting: list[Wait] = []
+        self._listening = False
+
+    def read(
+        self, op: Operation, since: int | None = None, wait: int = 0
+    ) -> Generator[Event, Any, tuple[R, ...]]:
+        """Give the rows changed at or after the instant `since`, by id, after the wait `db`.
+
+        Without `since`: since the reader's last answer, at first since the start. Where there are
+        none, it waits up to `wait` ticks for the next notice.
+        """
+        k = op.next_access()
+        world = self.world
+        reader = self._readers.setdefault(op.owner, Reader())
+        yield op.latency(self.waits.db, "db", k)
+        deadline = world.ticks + wait
+        keys = self._due(reader, since)
+        while not keys and world.ticks < deadline:
+            yield self._notice(reader, deadline)
+            keys = self._due(reader, since)
+        told = reader.order = world.order
+        if self.payload == ID and keys:
+            yield op.latency(self.waits.db, "db", op.next_access())
+        rows, order, source, as_of = self._rows(op, keys)
+        wanted = frozenset(keys)
+        text = "new" if since is None else f"since={since}"
+        query = Query(text, lambda row: row.id in wanted)
+        wrong = self.wrong(query, rows, order, told) if order < told else []
+        reader.behind = wrong[::4]
+        reader.polled = world.ticks
+        self.note(op, query, rows, order, source, wrong)
+        self.say_as_of(op, as_of)
+        return rows
+
+    def _due(self, reader: Reader, since: int | None) -> list[int]:
+        """List the rows to show, by id."""
+        table = self.table
+        if since is None:
+            keys = {change.key for change in table.changes_after(reader.order)}
+        else:
+            tick = since - self.world.epoch
+            keys = {key for key, past in table.history.items() if past[-1].t >= tick}
+        if self.poll and self.world.ticks >= reader.polled + self.poll:
+            keys.update(reader.behind)
+        return sorted(keys)
+
+    def _notice(self, reader: Reader, deadline: int) -> Event:
+        """Give the event of the next notice, of the back-stop or of the deadline."""
+        world = self.world
+        if not self._listening:
+            self._listening = True
+            self.table.listeners.append(self._on_commit)
+        wait = Wait(world, f"a notice of {self.name}")
+        self._waiting.append(wait)
+        until = deadline
+        if self.poll and reader.behind:
+            until = min(until, max(reader.polled + self.poll, world.ticks + 1))
+
+        def give_up(_: Event) -> None:
+            if not wait.triggered:
+                self._waiting.remove(wait)
+                wait.succeed()
+
+        world.after(until - world.ticks, give_up)
+        return wait
+
+    def _on_commit(self, change: Change) -> None:
+        waiting, self._waiting = self._waiting, []
+        for wait in waiting:
+            wait.succeed()
+
+    def _rows(self, op: Operation, keys: list[int]) -> tuple[tuple[R, ...], int, int, int]:
+        """Read the rows: as their notices carry them, or again where the route says."""
+        world = self.world
+        now = self.table.rows
+        true = tuple(now[key] for key in keys if key in now)
+        if self.payload != ID or self.route == PRIMARY or not self.from_replica(op):
+            return true, world.order, self.from_primary, world.ticks
+        replica = self.replica
+        order = replica.order()
+        source, as_of = world.numbers[REPLICA], replica.horizon
+        if replica.mechanism in world.repair or f"feed:{self.name}" in world.repair:
+            return true, order, source, as_of
+        found = (replica.row(key, order) for key in keys)
+        return tuple(row for row in found if row is not None), order, source, as_of
