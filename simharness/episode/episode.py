@@ -24,6 +24,7 @@ from simharness.episode.step import (
 from simharness.episode.transcript import RawCall, parse_arguments
 from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
 from simharness.kernel import journal
+from simharness.kernel.calendar import format_instant
 from simharness.kernel.draws import Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.schedule import parse_scheduler
@@ -34,7 +35,7 @@ from simharness.product.goal import Criterion, Ending, score
 from simharness.product.product import Product, find_fault, resolve_settings
 from simharness.product.registry import load_scenario
 from simharness.product.scenario import Drawing, Instance, Scenario
-from simharness.product.tool import BadArgument, Renderer, ToolSpec
+from simharness.product.tool import AS_OF, BadArgument, Renderer, ToolSpec
 from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, Teller
 from simharness.recording.writer import FrameLog, Sink
 from simharness.units import DAY, MINUTE, SECOND, format_duration
@@ -374,7 +375,10 @@ class Episode:
             answer = yield from self.product.call(op, spec, arguments)
         except Refused as refusal:
             return False, refusal.value()
-        return True, self._renderer.render(answer)
+        value = self._renderer.render(answer)
+        if op.as_of >= 0 and isinstance(value, dict):
+            value = {**value, AS_OF: format_instant(self.world.epoch + op.as_of)}
+        return True, value
 
     def _checked(self, op: Operation, call: RawCall) -> tuple[ToolSpec, dict[str, Any]] | Result:
         """Check a call as a model sent it; a bad one changes nothing and is answered at once."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOAD_MAX = 1_000_000
 """Largest load, in thousandths."""
 
-KERNEL_SEMANTICS = 1
+KERNEL_SEMANTICS = 2
 """Raised whenever a change of the kernel alters what a seed means."""
 
 

@@ -24,7 +24,14 @@ from simharness.findings.outcome import (
 )
 from simharness.findings.pages import torn_pages
 from simharness.findings.phantoms import phantom_contents, phantom_versions
-from simharness.findings.reads import silent_staleness, stale_reads, torn_lists, views_disagree
+from simharness.findings.reads import (
+    mismatched_rows,
+    missed_records,
+    silent_staleness,
+    stale_reads,
+    torn_lists,
+    views_disagree,
+)
 from simharness.findings.shapes import changed_schemas, changed_shapes, misjudged_calls
 
 if TYPE_CHECKING:
@@ -41,6 +48,8 @@ HARNESS = (
     stale_reads,
     views_disagree,
     torn_lists,
+    mismatched_rows,
+    missed_records,
     torn_pages,
     phantom_versions,
     phantom_contents,

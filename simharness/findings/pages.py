@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.findings.finding import Finding
 from simharness.findings.story import page_of
+from simharness.product.tool import AS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def repeated(ids: Sequence[int]) -> tuple[int, ...]:
 
 def marked(answer: dict[str, Any], table: str) -> bool:
     """Tell whether a page says, in a field of its own, that there is more than it shows."""
-    return any(v for k, v in answer.items() if k not in (table, "ids", "page", "next_page"))
+    return any(v for k, v in answer.items() if k not in (table, "ids", "page", "next_page", AS_OF))
 
 
 def torn(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UsageError
 from simharness.findings.finding import Finding
-from simharness.findings.reads import served_keys
+from simharness.findings.reads import mechanism_of, served_keys
 from simharness.findings.story import AUTH, told_rows
 from simharness.kernel.calendar import format_instant
 from simharness.parts.row import SYSTEM_COLUMNS
@@ -113,7 +113,7 @@ def phantom(
         evidence={"view": view, "key": name, **evidence, "source": source},
         events=tuple(sorted({*cause, *fills[-1:], row.index})),
         explanation=explanation,
-        mechanism=f"cache:{view}" if source == "cache" and not view.endswith(AUTH) else "",
+        mechanism="" if view.endswith(AUTH) else mechanism_of(view, source),
     )
 
 

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.findings.finding import Finding
 from simharness.findings.story import AGENT, AUTH, Commit, Story
+from simharness.product.tool import AS_OF
+from simharness.product.view import OWN_WRITES, VERSIONS
 from simharness.units import humanize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from simharness.kernel.journal import Row
+
+
+STREAMS = ("export", "feed")
+"""Views that tell what has changed."""
 
 
 def stale_reads(story: Story) -> Iterator[Finding]:
@@ -24,7 +30,8 @@ def stale_reads(story: Story) -> Iterator[Finding]:
         begin = -1
         for key, served, true, age in served_keys(row):
             if served != true:
-                yield from judged(story, row, key, served, true, age)
+                if not passed_over(story, row, key, served):
+                    yield from judged(story, row, key, served, true, age)
                 continue
             # What a view says of its own freshness isn't taken on trust.
             history = story.commits.get((table, key))
@@ -35,6 +42,15 @@ def stale_reads(story: Story) -> Iterator[Finding]:
             if missed:
                 newest = missed[-1].after
                 yield from judged(story, row, key, served, newest, row.t - missed[0].t)
+
+
+def passed_over(story: Story, row: Row, key: int, served: int) -> bool:
+    """Tell whether an export or a feed left out a change that its source had: no stale read."""
+    v = row.values
+    table, _, kind = v["view"].rpartition(".")
+    if kind not in STREAMS or key in v["rows"][::2]:
+        return False
+    return any(c.order <= v["order"] for c in newer_than(story, table, key, served, row.index))
 
 
 def judged(story: Story, row: Row, key: int, served: int, true: int, age: int) -> Iterator[Finding]:
@@ -53,7 +69,7 @@ def judged(story: Story, row: Row, key: int, served: int, true: int, age: int) -
             code, text = "H110", f"{saw} (allowed: {humanize(v['bound'])})"
         yield stale(story, row, later, (served, true, age), code, text)
     own = [c for c in later if c.owner == AGENT]
-    if own and v["own"]:
+    if own and v["promises"] & OWN_WRITES:
         text = f"{saw}, although the agent itself wrote v{own[0].after}"
         yield stale(story, row, later, (served, true, age), "H111", text)
 
@@ -88,8 +104,18 @@ def stale(
         },
         events=(*(commit.row for commit in shown), row.index),
         explanation=text,
-        mechanism=f"cache:{v['view']}" if v["source"] == "cache" else "",
+        mechanism=mechanism_of(v["view"], v["source"]),
     )
+
+
+def mechanism_of(view: str, source: str) -> str:
+    """Name what an answer came from, as ablation does; empty for the primary."""
+    table, _, kind = view.rpartition(".")
+    if source in ("cache", "index"):
+        return f"{source}:{view}"
+    if source == "replica":
+        return f"replica:{table}"
+    return f"{kind}:{table}" if kind in ("feed", "export") else ""
 
 
 def newer_than(story: Story, table: str, key: int, served: int, before: int) -> list[Commit]:
@@ -226,7 +252,7 @@ def disagreement(story: Story, row: Row, name: str, older: Sight, newer: Sight) 
             f"{older.view} showed {name} v{older.version} and {newer.view} v{newer.version}, "
             f"and nobody committed it in between"
         ),
-        mechanism=f"cache:{older.view}" if older.source == "cache" else "",
+        mechanism=mechanism_of(older.view, older.source),
     )
 
 
@@ -277,8 +303,81 @@ def torn_lists(story: Story) -> Iterator[Finding]:
                 f"{v['view']} showed {name} v{served} beside {table}:{newest.key} "
                 f"v{newest.after}, which was committed when {name} was v{ended.after} already"
             ),
-            mechanism=f"cache:{v['view']}" if v["source"] == "cache" else "",
+            mechanism=mechanism_of(v["view"], v["source"]),
         )
+
+
+def mismatched_rows(story: Story) -> Iterator[Finding]:
+    """Find rows that a filter returned as they are, although they no longer satisfy it."""
+    for row in story.reads:
+        v = row.values
+        if row.kind != "LIST":
+            continue
+        table = v["view"].rpartition(".")[0]
+        for key, served, true, age in fours(v["wrong"]):
+            if served != true or age <= v["bound"]:
+                continue
+            name = f"{table}:{key}"
+            made = [c for c in story.commits.get((table, key), ()) if c.t <= row.t - age]
+            yield Finding(
+                code="H114",
+                step=story.step_of(row.index),
+                t=row.t,
+                keys=(name,),
+                evidence={
+                    "view": v["view"],
+                    "key": name,
+                    "served": served,
+                    "true": true,
+                    "age": age,
+                    "source": v["source"],
+                    "query": v["query"],
+                },
+                events=(*(c.row for c in made[-1:]), row.index),
+                explanation=(
+                    f"{v['view']}({v['query']}) returned {name} v{served}, which has not satisfied "
+                    f"it for {humanize(age)}"
+                ),
+                mechanism=mechanism_of(v["view"], v["source"]),
+            )
+
+
+def missed_records(story: Story) -> Iterator[Finding]:
+    """Find changes that an export or a feed passed over, although its source had them."""
+    for row in story.reads:
+        v = row.values
+        table, _, kind = v["view"].rpartition(".")
+        if row.kind != "LIST" or kind not in STREAMS:
+            continue
+        shown = v["rows"][::2]
+        for key, served, true, age in fours(v["wrong"]):
+            missed = [
+                c for c in newer_than(story, table, key, served, row.index) if c.order <= v["order"]
+            ]
+            if key in shown or not missed:
+                continue
+            name = f"{table}:{key}"
+            yield Finding(
+                code="H229",
+                step=story.step_of(row.index),
+                t=row.t,
+                keys=(name,),
+                evidence={
+                    "view": v["view"],
+                    "key": name,
+                    "served": served,
+                    "true": true,
+                    "age": age,
+                    "source": v["source"],
+                    "visible_since": missed[-1].t,
+                },
+                events=(missed[-1].row, row.index),
+                explanation=(
+                    f"{v['view']}({v['query']}) passed over {name} v{true}, committed "
+                    f"{humanize(age)} before, which the reader has never been given"
+                ),
+                mechanism=f"{kind}:{table}",
+            )
 
 
 # --- allowed, and not said ------------------------------------------------------------------------
@@ -292,7 +391,7 @@ def silent_staleness(story: Story) -> Iterator[Finding]:
             continue
         table = v["view"].rpartition(".")[0]
         for key, served, true, age in served_keys(row):
-            if served == true or age > v["bound"] or signalled(story.exchanges[v["n"]].value):
+            if age > v["bound"] or signalled(row, story.exchanges[v["n"]].value):
                 continue
             later = newer_than(story, table, key, served, row.index)
             if not later or any(c.owner == AGENT for c in later):
@@ -304,6 +403,6 @@ def silent_staleness(story: Story) -> Iterator[Finding]:
             yield stale(story, row, later[-1:], (served, true, age), "A120", text)
 
 
-def signalled(value: object) -> bool:
-    """Tell whether an answer says as of when it is true."""
-    return isinstance(value, dict) and "as_of" in value
+def signalled(row: Row, value: object) -> bool:
+    """Tell whether an answer says as of when it is true, or shows versions to be compared."""
+    return bool(row.values["promises"] & VERSIONS) or (isinstance(value, dict) and AS_OF in value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.finding import Finding
 from simharness.findings.schema import fits, plain_object
-from simharness.findings.story import is_row
+from simharness.findings.story import is_row, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def changed_shapes(story: Story) -> Iterator[Finding]:
 def shape_of(value: object) -> Shape:
     """Give the shape of an answer, the columns of rows apart; what objects hold may vary."""
     if isinstance(value, dict):
-        answer = cast("dict[str, Any]", value)
+        answer = plain(cast("dict[str, Any]", value))
         if {"ids", "page", "next_page"} <= answer.keys():
             return "page", tuple(sorted(answer))
         return "row" if {"id", "version"} <= answer.keys() else "object", ()
@@ -128,7 +128,7 @@ def rows_of(value: object) -> list[tuple[str, ...]]:
     """Give the columns of each row in an answer, each list of columns once."""
     if not isinstance(value, dict):
         return []
-    answer = cast("dict[str, Any]", value)
+    answer = plain(cast("dict[str, Any]", value))
     if {"id", "version"} <= answer.keys():
         return [tuple(answer)]
     if not {"ids", "page", "next_page"} <= answer.keys():

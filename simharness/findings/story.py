@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.errors import DamagedRecording
 from simharness.kernel.journal import NAMES
 from simharness.parts.row import SYSTEM_COLUMNS
+from simharness.product.tool import AS_OF
 from simharness.recording.rows import read_rows
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.journal import Row
     from simharness.product.product import Product
-    from simharness.product.store import StoreSpec
+    from simharness.product.store_spec import StoreSpec
     from simharness.product.tool import ToolSpec
     from simharness.recording.reader import EpisodeRecord
 
@@ -267,7 +268,7 @@ def told_rows(exchange: Exchange) -> list[tuple[str, dict[str, Any], Row | None]
     value = exchange.value
     if not exchange.told or not exchange.ok or not isinstance(value, dict):
         return []
-    answer = cast("dict[str, Any]", value)
+    answer = plain(cast("dict[str, Any]", value))
     if is_row(answer):
         place = source_of(exchange, answer)
         return [(place[0], answer, place[1])] if place is not None else []
@@ -276,6 +277,11 @@ def told_rows(exchange: Exchange) -> list[tuple[str, dict[str, Any], Row | None]
         return []
     table, row = listed
     return [(table, item, row) for item in answer[table] if is_row(item)]
+
+
+def plain(answer: dict[str, Any]) -> dict[str, Any]:
+    """Give an answer without what it says of its own age."""
+    return {k: v for k, v in answer.items() if k != AS_OF} if AS_OF in answer else answer
 
 
 def is_row(value: object) -> bool:

@@ -60,8 +60,19 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
     CALL: ("@owner", "n", "@tool", "writes"),
     RETURN: ("@owner", "n", "@status"),
-    READ: ("@owner", "n", "@view", "key", "served", "true", "age", "@source", "bound", "own"),
-    LIST: ("@owner", "n", "@view", "~query", "order", "rows", "@source", "bound", "own", "wrong"),
+    READ: ("@owner", "n", "@view", "key", "served", "true", "age", "@source", "bound", "promises"),
+    LIST: (
+        "@owner",
+        "n",
+        "@view",
+        "~query",
+        "order",
+        "rows",
+        "@source",
+        "bound",
+        "promises",
+        "wrong",
+    ),
     MISS: ("@owner", "n", "@view", "~key"),
     FILL: ("@view", "~key", "order", "ttl"),
     FENCED: ("@view", "~key", "order", "fence"),
@@ -120,7 +131,8 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
-ticks, age 0 = fresh; own is 1 where the view promises that actors see their own writes. LIST:
+ticks, age 0 = fresh; promises has the bits 1 where actors see their own writes and 2 where the
+versions shown are meant to be compared. LIST:
 rows is flat `[key, version, ...]`, wrong is flat `[key, served, true, age, ...]`. COMMIT: before
 and after are versions (after < 0: the row was deleted at version -after), delta is flat
 `[column, value, ...]`, given is the version that the caller said its write rests on (0 for

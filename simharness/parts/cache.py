@@ -143,8 +143,8 @@ class Cache:
         value: Any,
         order: int,
         wait: int,
-        as_of: int,
         matches: Callable[[Any], bool] | None = None,
+        as_of: int = 0,
     ) -> None:
         """Store an answer that was true as of `order`, `wait` ticks from now.
 

@@ -220,9 +220,11 @@ class Table(Generic[R]):
     # --- writing (transactions only) --------------------------------------------------------------
 
     def apply(
-        self, order: int, key: int, new: R | None, owner: str, n: int, stated: int
+        self, order: int, key: int, new: R | None, owner: str, n: int, stated: int | None = None
     ) -> Change:
-        """Make one committed change, stated at tick `stated`; the transaction has checked it.
+        """Make one committed change, stated at tick `stated` (None: now).
+
+        The transaction has checked it.
 
         Listeners are told by `Transaction.commit`.
         """
@@ -240,7 +242,9 @@ class Table(Generic[R]):
             if behind:  # its id was given out earlier than that of a row committed before it
                 self.rows = dict(sorted(self.rows.items()))
             self.top = max(self.top, key)
-        change = Change(order, self.world.ticks, key, old, new, version, owner, n, stated)
+        now = self.world.ticks
+        at = now if stated is None else stated
+        change = Change(order, now, key, old, new, version, owner, n, at)
         self.changes.append(change)
         past = self.history.get(key)
         if past is None:

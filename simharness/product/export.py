@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simharness.kernel.operation import Operation
     from simharness.kernel.world import World
     from simharness.parts.follower import Follower
-    from simharness.parts.table import Table
+    from simharness.parts.table import Change, Table
     from simharness.product.view import Breach, Waits
 
 INCLUSIVE = "inclusive"
@@ -65,11 +65,11 @@ class ExportView(RowsView[R]):
         strict = self.boundary != INCLUSIVE if inclusive is None else not inclusive
 
         def exported(row: R) -> bool:
-            stamp = self._stamp(row, commit=self.stamp == COMMIT) // unit
+            stamp = (row.updated_at if self.stamp == COMMIT else self._stated(row)) // unit
             return stamp > cursor or (stamp == cursor and not strict)
 
         def due(row: R) -> bool:
-            return self._stamp(row, commit=True) // unit >= cursor
+            return self._committed(row) // unit >= cursor
 
         order, source, as_of = world.order, self.from_primary, world.ticks
         find: Callable[[Callable[[R], bool]], Sequence[R]] = self.table.where
@@ -78,7 +78,7 @@ class ExportView(RowsView[R]):
             order, source, as_of = replica.order(), world.numbers[REPLICA], replica.horizon
             if replica.mechanism not in world.repair:
                 find = lambda matches: replica.where(matches, order)  # noqa: E731
-        whole = f"export:{self.name}" in world.repair
+        whole = f"export:{self.table.name}" in world.repair
         rows = tuple(find(due if whole else exported))
         query = Query(f"since={since}" + (",strict" if strict else ""), due)
         wrong = self.wrong(query, rows, order, op.begin_order) if order < op.begin_order else []
@@ -88,12 +88,22 @@ class ExportView(RowsView[R]):
         self.say_as_of(op, as_of)
         return rows
 
-    def _stamp(self, row: R, *, commit: bool) -> int:
-        """Give the instant that a version of a row is stamped with."""
+    def _stated(self, row: R) -> int:
+        """Give the instant of the statement that made a version of a row."""
+        change = self._change(row)
+        return row.updated_at if change is None else self.world.epoch + change.stated
+
+    def _committed(self, row: R) -> int:
+        """Give the instant at which a version of a row was committed, whatever its stamp says."""
+        change = self._change(row)
+        return row.updated_at if change is None else self.world.epoch + change.t
+
+    def _change(self, row: R) -> Change | None:
+        change: Change  # which `reversed` loses, because two of its fields are Any
         for change in reversed(self.table.history.get(row.id, ())):
             if change.new is row:
-                return self.world.epoch + (change.t if commit else change.stated)
-        return row.updated_at
+                return change
+        return None
 
     def _missed(self, op: Operation, query: Query, rows: Sequence[R], order: int) -> list[int]:
         """List rows that the source had, that are due, and that the reader has never been given.

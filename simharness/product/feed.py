@@ -145,7 +145,7 @@ class FeedView(RowsView[R]):
         replica = self.replica
         order = replica.order()
         source, as_of = world.numbers[REPLICA], replica.horizon
-        if replica.mechanism in world.repair or f"feed:{self.name}" in world.repair:
+        if replica.mechanism in world.repair or f"feed:{self.table.name}" in world.repair:
             return true, order, source, as_of
         found = (replica.row(key, order) for key in keys)
         return tuple(row for row in found if row is not None), order, source, as_of

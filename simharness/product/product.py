@@ -21,7 +21,8 @@ from simharness.product.fault import Fault, parse_fault
 from simharness.product.goal import Ending
 from simharness.product.knobs import Knob, Settings
 from simharness.product.operations import Operations, operations_of
-from simharness.product.store import Shared, Store, StoreSpec
+from simharness.product.store import Shared, Store
+from simharness.product.store_spec import QUERY_KINDS, StoreSpec
 from simharness.product.tool import (
     Answer,
     BadArgument,
@@ -80,7 +81,7 @@ class Product(Operations):
     nodes: ClassVar[tuple[str, ...]] = (API,)
     """Machines that it runs on, each with a clock and the knob `node.NAME.clock`; that of `api`
     stamps the rows."""
-    waits: ClassVar[tuple[str, ...]] = ("api", "db", "put")
+    waits: ClassVar[tuple[str, ...]] = ("api", "db", "put", "replicate", "index")
     """Names of the elastic waits, which callers may pin."""
     showcases: ClassVar[tuple[Showcase, ...]] = ()
     """Episodes that `simharness demo` shows."""
@@ -303,20 +304,25 @@ class Product(Operations):
 
     def caches(self) -> dict[str, Cache]:
         """All caches by the name of their view."""
-        return {view.name: view.cache for store in self.stores.values() for view in store.views()}
+        stores = self.stores.values()
+        return {view.name: view.cache for store in stores for view in store.cached_views()}
 
     def mechanisms(self) -> list[str]:
         """Name what can be made to tell the truth in this product, faults apart."""
-        caches = [f"cache:{name}" for name in self.caches()]
-        written = [name for name, spec in self._specs.items() if "detail" in spec.views]
-        locks = [f"lock:{name}" for name in written]
-        leases = [f"lease:{name}" for name in written]
-        return [*caches, *locks, *leases, "background", "reward"]
+        out = [f"cache:{name}" for name in self.caches()]
+        for name, spec in self._specs.items():
+            if "detail" in spec.views:
+                out += [f"lock:{name}", f"lease:{name}"]
+            if spec.views:
+                out.append(f"replica:{name}")
+            out += [f"index:{name}.{kind}" for kind in spec.views if kind in QUERY_KINDS]
+            out += [f"{kind}:{name}" for kind in ("feed", "export") if kind in spec.views]
+        return [*out, "background", "reward"]
 
     def repair(self, mechanisms: Collection[str]) -> None:
         """Make locks, leases and reward sound where they are named.
 
-        Caches look into `world.repair` themselves.
+        Views look into `world.repair` themselves, and so tell the truth by value.
         """
         held: dict[str, Any] = {}
         for name, store in self.stores.items():

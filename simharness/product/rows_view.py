@@ -130,6 +130,7 @@ class QueryView(RowsView[R]):
         k = op.next_access()
         world = self.world
         cache = self.cache
+        rows: tuple[R, ...]
         if cache.ttl:
             entry = cache.lookup(query.text)
             if entry is not None:
@@ -151,7 +152,7 @@ class QueryView(RowsView[R]):
             rows, order, source, as_of = self._routed(op, query)
         if cache.ttl:
             wait = op.wait_ticks(self.waits.put, "put", k)
-            cache.fill(query.text, rows, order, wait, as_of, query.matches)
+            cache.fill(query.text, rows, order, wait, query.matches, as_of)
         self._served(op, query, rows, order, source)
         self.say_as_of(op, as_of)
         return rows

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic
 
-from simharness.errors import UsageError
+from simharness.errors import HarnessError
+from simharness.parts.follower import Follower
 from simharness.parts.lease import Leases
 from simharness.parts.lock import Locks
 from simharness.parts.refusal import Refused
 from simharness.parts.row import R, RowType
 from simharness.parts.table import Table, Template
 from simharness.parts.transaction import Basis, Transaction
-from simharness.product import knobs
-from simharness.product.view import Breach, DetailView, Query, QueryView, Waits
+from simharness.product.export import ExportView
+from simharness.product.feed import FeedView
+from simharness.product.rows_view import Query, QueryView
+from simharness.product.store_spec import (
+    CACHE_KNOBS,
+    DETAIL_CACHE_KNOBS,
+    DETAIL_KINDS,
+    EXPORT_KNOBS,
+    FEED_KNOBS,
+    LEASE_KNOBS,
+    QUERY_KINDS,
+    StoreSpec,
+)
+from simharness.product.view import Breach, DetailView, View, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -21,115 +34,9 @@ if TYPE_CHECKING:
 
     from simharness.kernel.operation import Operation
     from simharness.kernel.world import World
+    from simharness.parts.cache import Cache
     from simharness.parts.clock import Clock
-    from simharness.product.knobs import Knob, Settings
-
-DETAIL_KINDS = ("detail", "auth")
-QUERY_KINDS = ("list", "search")
-
-
-class StoreSpec(Generic[R]):
-    """What a product class says of one of its stores."""
-
-    def __init__(self, row: type[R], views: Iterable[str], unique: Iterable[str]) -> None:
-        self.row_type = RowType(row)
-        self.views = tuple(views)
-        self.unique = tuple(unique)
-        self.name = ""
-        for kind in self.views:
-            if kind not in DETAIL_KINDS + QUERY_KINDS:
-                raise UsageError(
-                    f"no view kind {kind!r}", "use " + ", ".join(DETAIL_KINDS + QUERY_KINDS)
-                )
-        for column in self.unique:
-            if column not in self.row_type.by_name:
-                raise UsageError(f"unique column {column!r} is no column of {row.__name__}")
-
-    def template(self, rows: Iterable[R]) -> Template[R]:
-        """Freeze start rows for sharing between worlds."""
-        return Template(self.name, self.row_type, rows, self.unique)
-
-    def knobs(self) -> list[Knob]:
-        """List the knobs that this store reads."""
-        out: list[Knob] = []
-        for kind in self.views:
-            view = f"{self.name}.{kind}"
-            cache = f"{view}.cache"
-            out += [
-                knobs.duration(f"{cache}.ttl", "0s", "life of a cached answer; 0s caches none"),
-                knobs.choice(
-                    f"{cache}.expire",
-                    ("after_write", "after_access"),
-                    "whether a hit prolongs an entry's life",
-                ),
-                knobs.choice(
-                    f"{cache}.invalidate",
-                    ("on_commit", "async", "on_statement", "never"),
-                    "when a write removes the cached answers that it concerns",
-                ),
-                knobs.duration(
-                    f"{cache}.invalidate_delay", "0s", "time from a commit to its invalidation"
-                ),
-                knobs.count(
-                    f"{cache}.invalidate_queue",
-                    "none",
-                    "queued invalidations beyond which they are dropped",
-                ),
-                knobs.rate(
-                    f"{cache}.invalidate_rate", "none", "how fast the one worker invalidates"
-                ),
-                knobs.flag(
-                    f"{cache}.fence", True, "refuse a fill older than the last invalidation"
-                ),
-                knobs.duration(f"{cache}.granularity", "1us", "unit of the cache's clock", low=1),
-                knobs.duration(
-                    f"{view}.staleness", "0s", "contract: how far an answer may lag the truth"
-                ),
-                knobs.flag(
-                    f"{view}.read_your_writes", True, "contract: an actor sees its own writes"
-                ),
-            ]
-            if kind in DETAIL_KINDS:
-                out += [
-                    knobs.duration(
-                        f"{cache}.negative_ttl", "0s", "life of a cached miss; 0s caches none"
-                    ),
-                    knobs.flag(
-                        f"{cache}.shared_in_tx",
-                        False,
-                        "let what an open transaction reads of its own writes enter the cache",
-                    ),
-                ]
-        if "detail" in self.views:
-            write = f"{self.name}.write"
-            out += [
-                knobs.choice(
-                    f"{write}.lock", ("row", "optimistic", "none"), "what guards a read-think-write"
-                ),
-                knobs.duration(
-                    f"{write}.lock_wait", "30s", "patience for a row lock, then `locked`"
-                ),
-                knobs.choice(
-                    f"{write}.token",
-                    ("read", "refreshed", "ignored"),
-                    "the version that if_version is held against",
-                ),
-                knobs.choice(
-                    f"{write}.scope",
-                    ("fields", "whole_record"),
-                    "whole_record also writes what the call leaves out, as the caller last read it",
-                ),
-            ]
-            lease = f"{self.name}.lease"
-            out += [
-                knobs.duration(
-                    f"{lease}.ttl", "30s", "life of a lease of this table, or of a renewal", low=1
-                ),
-                knobs.interval(f"{lease}.renew", "none", "time between automatic renewals"),
-                knobs.flag(f"{lease}.fencing", True, "refuse writes under a lease that has ended"),
-                knobs.duration(f"{lease}.granularity", "1us", "unit of the leases' clock", low=1),
-            ]
-        return out
+    from simharness.product.knobs import Settings
 
 
 class Store(Generic[R]):
@@ -160,42 +67,58 @@ class Store(Generic[R]):
         (ablation)."""
         self.token = "read"
         self.scope = "fields"
+        self.replica: Follower[R] = Follower(world, self.table, f"replica:{spec.name}", "replicate")
         self._details: dict[str, DetailView[R]] = {}
         self._queries: dict[str, QueryView[R]] = {}
+        self._feed: FeedView[R] | None = None
+        self._export: ExportView[R] | None = None
+        if spec.views:
+            settings.bind(f"{spec.name}.replica.lag", self.replica, "lag")
         for kind in spec.views:
-            view: DetailView[R] | QueryView[R]
-            if kind in DETAIL_KINDS:
-                view = self._details[kind] = DetailView(
-                    world, self.table, kind, shared.waits, shared.breaches
-                )
-                settings.bind(f"{view.name}.cache.negative_ttl", view.cache, "negative_ttl")
-                settings.bind(f"{view.name}.cache.shared_in_tx", view.cache, "shared_in_tx")
-            else:
-                view = self._queries[kind] = QueryView(
-                    world, self.table, kind, shared.waits, shared.breaches
-                )
-            for attribute in CACHE_KNOBS:
-                settings.bind(f"{view.name}.cache.{attribute}", view.cache, attribute)
-            settings.bind(f"{view.name}.staleness", view.contract, "staleness")
-            settings.bind(f"{view.name}.read_your_writes", view.contract, "read_your_writes")
+            self._add_view(kind, settings, shared)
         if "detail" in spec.views:
-            for attribute in ("lock", "lock_wait", "token", "scope"):
-                settings.bind(f"{spec.name}.write.{attribute}", self, attribute)
             self.table.leases = self.leases
             for name, attribute in LEASE_KNOBS:
                 settings.bind(f"{spec.name}.lease.{name}", self.leases, attribute)
+            for attribute in ("lock", "lock_wait", "token", "scope"):
+                settings.bind(f"{spec.name}.write.{attribute}", self, attribute)
+
+    def _add_view(self, kind: str, settings: Settings, shared: Shared) -> None:
+        parts = (self.world, self.table, kind, shared.waits, shared.breaches, self.replica)
+        view: View[R]
+        if kind in DETAIL_KINDS:
+            view = detail = self._details[kind] = DetailView(*parts)
+            for attribute in DETAIL_CACHE_KNOBS:
+                settings.bind(f"{view.name}.cache.{attribute}", detail.cache, attribute)
+            bind_cache(settings, view, detail.cache)
+        elif kind in QUERY_KINDS:
+            view = rows = self._queries[kind] = QueryView(*parts)
+            settings.bind(f"{view.name}.index.lag", rows.index, "lag")
+            settings.bind(f"{view.name}.index.hydrate", rows, "hydrate")
+            bind_cache(settings, view, rows.cache)
+        elif kind == "feed":
+            view = self._feed = FeedView(*parts)
+            for attribute in FEED_KNOBS:
+                settings.bind(f"{view.name}.{attribute}", view, attribute)
+        else:
+            view = self._export = ExportView(*parts)
+            for attribute in EXPORT_KNOBS:
+                settings.bind(f"{view.name}.{attribute}", view, attribute)
+        settings.bind(f"{view.name}.route", view, "route")
+        for attribute in ("staleness", "read_your_writes", "signals"):
+            settings.bind(f"{view.name}.{attribute}", view.contract, attribute)
 
     # --- reading ----------------------------------------------------------------------------------
-
-    @property
-    def detail(self) -> DetailView[R]:
-        """The view of one row by id."""
-        return self._details["detail"]
 
     @property
     def details(self) -> Mapping[str, DetailView[R]]:
         """The views of one row by id, by kind."""
         return self._details
+
+    @property
+    def detail(self) -> DetailView[R]:
+        """The view of one row by id."""
+        return self._details["detail"]
 
     @property
     def auth(self) -> DetailView[R]:
@@ -212,6 +135,20 @@ class Store(Generic[R]):
         """The view of many rows by text."""
         return self._queries["search"]
 
+    @property
+    def feed(self) -> FeedView[R]:
+        """The view of what has changed, for readers that keep up."""
+        if self._feed is None:
+            raise HarnessError(f"store {self.spec.name!r} has no view feed", "declare it")
+        return self._feed
+
+    @property
+    def export(self) -> ExportView[R]:
+        """The view of what has changed since an instant, for readers with a cursor."""
+        if self._export is None:
+            raise HarnessError(f"store {self.spec.name!r} has no view export", "declare it")
+        return self._export
+
     def sound_writes(self) -> dict[str, str]:
         """Give the knob values under which this store's writes lose nothing."""
         write = f"{self.spec.name}.write"
@@ -222,8 +159,13 @@ class Store(Generic[R]):
         lease = f"{self.spec.name}.lease"
         return {f"{lease}.fencing": True, f"{lease}.granularity": 1}
 
-    def views(self) -> tuple[DetailView[R] | QueryView[R], ...]:
+    def views(self) -> tuple[View[R], ...]:
         """All views of this store."""
+        found = (*self._details.values(), *self._queries.values(), self._feed, self._export)
+        return tuple(view for view in found if view is not None)
+
+    def cached_views(self) -> tuple[DetailView[R] | QueryView[R], ...]:
+        """The views of this store that have a cache."""
         return (*self._details.values(), *self._queries.values())
 
     def true(self, key: int) -> R | None:
@@ -369,23 +311,11 @@ class Edit(Generic[R]):
             self._store.locks.release(self.op, self.key)
 
 
-CACHE_KNOBS = (
-    "ttl",
-    "expire",
-    "invalidate",
-    "invalidate_delay",
-    "invalidate_queue",
-    "invalidate_rate",
-    "fence",
-    "granularity",
-)
-
-LEASE_KNOBS = (
-    ("ttl", "ttl"),
-    ("renew", "renew_every"),
-    ("fencing", "fencing"),
-    ("granularity", "granularity"),
-)
+def bind_cache(settings: Settings, view: View[R], cache: Cache) -> None:
+    """Let the knobs of a view's cache set it."""
+    for attribute in CACHE_KNOBS:
+        settings.bind(f"{view.name}.cache.{attribute}", cache, attribute)
+    settings.bind(f"{view.name}.cache.refill", view, "refill")
 
 
 class Shared:

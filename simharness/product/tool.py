@@ -62,6 +62,9 @@ class Page(Generic[R]):
     next_page: int | None = None
 
 
+AS_OF = "as_of"
+"""Key of an answer that says as of which instant it is true, where the contract promises that."""
+
 PAGE_ROWS = 20
 
 
@@ -434,7 +437,7 @@ def result_problem(spec: ToolSpec, value: Any, row_types: dict[type, RowType[Any
         if page is None or not {"ids", "page", "next_page"} <= page.keys():
             return f"{spec.name} answers no page: {shown(value)}"
         row_cls = get_args(spec.result)[0]
-        tables = [v for k, v in page.items() if k not in ("ids", "page", "next_page")]
+        tables = [v for k, v in page.items() if k not in ("ids", "page", "next_page", AS_OF)]
         if len(tables) != 1:
             return f"{spec.name} answers a page of {len(tables)} tables"
         for row in tables[0]:
@@ -455,7 +458,7 @@ def row_problem(name: str, value: object, row_type: RowType[Any]) -> str:
     row = object_of(value)
     if row is None:
         return f"{name} answers {type(value).__name__}, not a row"
-    if list(row) != list(row_type.names):
+    if [name for name in row if name != AS_OF] != list(row_type.names):
         return f"{name} answers columns {list(row)}, expected {list(row_type.names)}"
     for column in row_type.columns:
         item = row[column.name]

@@ -147,8 +147,7 @@ class View(Generic[R]):
         """Note a row of the journal's last read that breaks the contract, if it does."""
         contract = self.contract
         own = (
-            contract.read_your_writes
-            and op.actor.writes.get((self.table.number, key), 0) > served
+            contract.read_your_writes and op.actor.writes.get((self.table.number, key), 0) > served
         )
         if age > contract.staleness or own:
             op.breaches += 1
@@ -205,7 +204,8 @@ class DetailView(View[R]):
             if replica.mechanism not in world.repair:
                 row = replica.row(key, order)
         if caching:
-            cache.fill(key, row, order, op.wait_ticks(self.waits.put, "put", k), as_of)
+            wait = op.wait_ticks(self.waits.put, "put", k)
+            cache.fill(key, row, order, wait, as_of=as_of)
         self._note(op, key, row, order, source)
         self.say_as_of(op, as_of)
         return row

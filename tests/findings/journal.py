@@ -105,7 +105,7 @@ class Journal:
             age=age,
             source=source,
             bound=bound,
-            own=1,
+            promises=1,
         )
 
     def listing(
@@ -132,7 +132,7 @@ class Journal:
             rows=list(rows),
             source=source,
             bound=bound,
-            own=1,
+            promises=1,
             wrong=list(wrong),
         )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Refused
 from simharness.kernel import journal
-from simharness.parts.cache import ROW, Cache
+from simharness.parts.cache import Cache
 from simharness.parts.lock import Locks
 from simharness.parts.table import Table
 from simharness.parts.transaction import Transaction
@@ -150,13 +150,13 @@ def put_changed(**changes: object) -> Plant:
         put = original(Cache, "_put")
         due = every(3)
 
-        def changed(self: Cache, key: Any, value: Any, order: int, matches: Any) -> None:
-            if self.scope == ROW and self.table.name == "deals" and value is not None and due():
+        def changed(self: Cache, key: Any, value: Any, *rest: Any) -> None:
+            if not self.of_queries and self.table.name == "deals" and value is not None and due():
                 fields = {**changes}
                 if "version" in fields:
                     fields["version"] = value.version + 1
                 value = self.table.row_type.evolve(value, fields)
-            put(self, key, value, order, matches)
+            put(self, key, value, *rest)
 
         patch.setattr(Cache, "_put", changed)
 

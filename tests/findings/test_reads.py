@@ -68,7 +68,7 @@ def read(
     own: int = 1,
 ) -> Event:
     values = {"owner": owner, "n": 1 << 16, "view": view, "key": 7, "served": served, "true": true}
-    return "READ", t, {**values, "age": age, "source": source, "bound": bound, "own": own}
+    return "READ", t, {**values, "age": age, "source": source, "bound": bound, "promises": own}
 
 
 def listing(*wrong: int, bound: int = 0, owner: str = "agent", source: str = "cache") -> Event:
@@ -78,7 +78,14 @@ def listing(*wrong: int, bound: int = 0, owner: str = "agent", source: str = "ca
     return (
         "LIST",
         0,
-        {**values, "rows": flat, "source": source, "bound": bound, "own": 1, "wrong": list(wrong)},
+        {
+            **values,
+            "rows": flat,
+            "source": source,
+            "bound": bound,
+            "promises": 1,
+            "wrong": list(wrong),
+        },
     )
 
 
@@ -221,7 +228,7 @@ def test_an_age_equal_to_the_bound_is_within_contract() -> None:
 
 def test_a_stale_read_from_elsewhere_than_a_cache_has_no_invalidation_to_lose() -> None:
     (finding,) = found(commit(2), read(1, 2, source="replica"))
-    assert (finding.code, finding.mechanism) == ("H110", "")
+    assert (finding.code, finding.mechanism) == ("H110", "replica:deals")
 
 
 def test_a_read_that_misses_the_agents_own_write_is_told_as_well() -> None:

@@ -69,7 +69,7 @@ class Play:
             "age": 0,
             "source": "cache",
             "bound": 0,
-            "own": 1,
+            "promises": 1,
         }
         self.row("READ", owner="agent", n=n, **places)
         return self._end(f"get_{table[:-1]}", {f"{table[:-1]}_id": row["id"]}, True, row)

@@ -34,7 +34,7 @@ class Bed:
         self.world = World(0)
         rows = [Thing(id=i, color="red" if i < 3 else "blue") for i in (1, 2, 3)]
         self.table: Table[Thing] = Table(self.world, Template("things", RowType(Thing), rows, ()))
-        self.cache = Cache(self.world, self.table, "things.detail", scope)
+        self.cache = Cache(self.world, self.table, "things.detail", of_queries=scope == QUERY)
         self.cache.ttl = ttl
         self.actor = Actor(self.world, "agent", 0)
 

@@ -29,7 +29,7 @@ from simharness.kernel import journal
 from simharness.product.product import resolve_settings
 
 if TYPE_CHECKING:
-    from simharness.product.view import Query
+    from simharness.product.rows_view import Query
 
 Steps: TypeAlias = Generator[Event, Any, Any]
 

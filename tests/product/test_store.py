@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from simharness.api import Actor, Refused, Transaction
 from simharness.errors import UsageError
-from simharness.product.store import StoreSpec, query, store
+from simharness.product.store import query, store
+from simharness.product.store_spec import StoreSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,8 +244,8 @@ def test_an_edit_can_be_closed_twice(bench: Callable[..., Bench]) -> None:
 
 def test_a_store_of_an_unknown_view_or_column_is_refused(bench: Callable[..., Bench]) -> None:
     row = bench({}).items.spec.row_type.cls
-    with pytest.raises(UsageError, match=r"^no view kind 'export'"):
-        store(row, views=("export",))
+    with pytest.raises(UsageError, match=r"^no view kind 'report'"):
+        store(row, views=("report",))
     with pytest.raises(UsageError, match=r"^unique column 'colour' is no column of Item"):
         store(row, unique=("colour",))
 
