@@ -7,10 +7,11 @@ notice that announced it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from simharness.kernel.world import Wait
-from simharness.parts.row import R
+from simharness.parts.row import R, Row
 from simharness.product.rows_view import Query, RowsView
 from simharness.product.view import PRIMARY, REPLICA
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 VERSION = "version"
 ID = "id"
+
+
+def is_among(keys: frozenset[int], row: Row) -> bool:
+    """Tell whether a row is one of some."""
+    return row.id in keys
 
 
 class Reader:
@@ -90,7 +96,7 @@ class FeedView(RowsView[R]):
         rows, order, source, as_of = self._rows(op, keys)
         wanted = frozenset(keys)
         text = "new" if since is None else f"since={since}"
-        query = Query(text, lambda row: row.id in wanted)
+        query = Query(text, partial(is_among, wanted))
         wrong = self.wrong(query, rows, order, told) if order < told else []
         reader.behind = wrong[::4]
         reader.polled = world.ticks
