@@ -165,9 +165,7 @@ def cache_knobs(view: str, scopes: tuple[str, ...]) -> list[Knob]:
 def detail_cache_knobs(view: str) -> list[Knob]:
     """List the knobs of a cache that only views of one row have."""
     return [
-        knobs.duration(
-            f"{view}.cache.negative_ttl", "0s", "life of a cached miss; 0s caches none"
-        ),
+        knobs.duration(f"{view}.cache.negative_ttl", "0s", "life of a cached miss; 0s caches none"),
         knobs.flag(
             f"{view}.cache.shared_in_tx",
             False,
