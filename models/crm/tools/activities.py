@@ -123,7 +123,7 @@ class ActivityTools(CrmStores):
         contact = found(self.contacts.true(contact_id), "contact", contact_id)
         if contact.status != "active":
             raise Refused("forbidden", f"contact {contact_id} can't be met: {contact.status}")
-        if starts_at <= self.world.instant:
+        if starts_at <= self.instant:
             raise Refused(
                 "invalid_arguments", f"starts_at {format_instant(starts_at)} is not to come"
             )
