@@ -6,13 +6,17 @@ from simharness.kernel.draws import Draws, Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.world import World
 from simharness.parts.clock import Clock
+from simharness.parts.effect import Effect
 from simharness.parts.hold import Holds
 from simharness.parts.lease import Grant, Leases
+from simharness.parts.outbox import Message, Outbox
+from simharness.parts.queue import JobQueue
 from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
 from simharness.parts.table import Change, Table
 from simharness.parts.transaction import Transaction
 from simharness.parts.users import Population, scaled
+from simharness.parts.webhook import Inbox, Notice, Webhook
 from simharness.product import knobs
 from simharness.product.fault import Fault, Trigger
 from simharness.product.goal import MILLION, Criterion, Ending
@@ -23,6 +27,14 @@ from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.showcase import Showcase
 from simharness.product.store import Edit, Store, query, store
 from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool, write_tool
+from simharness.product.wiring import (
+    bind_outbox,
+    bind_queue,
+    bind_webhook,
+    outbox_knobs,
+    queue_knobs,
+    webhook_knobs,
+)
 from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
 
 __all__ = [
@@ -43,16 +55,22 @@ __all__ = [
     "Drawing",
     "Draws",
     "Edit",
+    "Effect",
     "Ending",
     "Fault",
     "Grant",
     "HarnessError",
     "Holds",
+    "Inbox",
     "Instance",
     "Instant",
+    "JobQueue",
     "Leases",
+    "Message",
+    "Notice",
     "Observation",
     "Operation",
+    "Outbox",
     "Page",
     "Policy",
     "Population",
@@ -68,16 +86,23 @@ __all__ = [
     "Transaction",
     "Trigger",
     "UsageError",
+    "Webhook",
     "World",
+    "bind_outbox",
+    "bind_queue",
+    "bind_webhook",
     "format_instant",
     "knobs",
     "local_tool",
     "operation",
+    "outbox_knobs",
     "paged",
     "parse_instant",
     "query",
+    "queue_knobs",
     "scaled",
     "store",
     "tool",
+    "webhook_knobs",
     "write_tool",
 ]

@@ -11,6 +11,12 @@ from simharness.findings.calls import (
     untrue_outcomes,
 )
 from simharness.findings.clocks import turned_stamps
+from simharness.findings.events import (
+    lost_events,
+    misapplied_events,
+    repeated_jobs,
+    unfounded_messages,
+)
 from simharness.findings.history import lost_updates
 from simharness.findings.holds import broken_holds, oversold_places
 from simharness.findings.leases import broken_leases
@@ -68,6 +74,10 @@ HARNESS = (
     broken_leases,
     broken_holds,
     oversold_places,
+    misapplied_events,
+    repeated_jobs,
+    lost_events,
+    unfounded_messages,
     # What it was paid for.
     broken_invariants,
     goal_at_reset,

@@ -196,11 +196,21 @@ def broken_invariants(story: Story) -> Iterator[Finding]:
 def others_credit(story: Story) -> Iterator[Finding]:
     """Find criteria that rest on what a background user wrote last.
 
-    Only users count that make calls of their own: what commits without a CALL (a settlement, a
-    webhook, an answer) may have been caused by the agent, and the rows don't tell. Where a
-    criterion fails, the agent must have written the same before; whether that would have done is
-    not on record.
+    What an effect writes (a settlement, a webhook, a job) is the work of whoever caused it. Only
+    users count that make calls of their own: what else commits without a CALL may have been caused
+    by the agent, and the rows don't tell. Where a criterion fails, the agent must have written the
+    same before; whether that would have done is not on record.
     """
+    causes = {
+        (v["owner"], v["n"]): (v["by"], v["by_n"]) for v in (r.values for r in story.of("CAUSED"))
+    }
+
+    def author(commit: Commit) -> tuple[str, int]:
+        op = commit.owner, commit.n
+        while op in causes:
+            op = causes[op]
+        return op
+
     last = story.steps[-1] if story.steps else None
     paid = last is not None and last.reward is not None and last.reward >= last.pass_mark
     for row in story.grades():
@@ -210,9 +220,10 @@ def others_credit(story: Story) -> Iterator[Finding]:
             if not writes:
                 continue
             final = writes[-1]
-            if final.owner == AGENT or (final.owner, final.n) not in story.calls:
+            by = author(final)
+            if by[0] == AGENT or by not in story.calls:
                 continue
-            own = [c for c in writes if c.owner == AGENT]
+            own = [c for c in writes if author(c)[0] == AGENT]
             if not holds and not own:
                 continue
             done = "holds" if holds else "fails"
@@ -224,13 +235,13 @@ def others_credit(story: Story) -> Iterator[Finding]:
                 keys=(key.partition(".")[0],),
                 evidence={
                     "key": key,
-                    "by": final.name,
+                    "by": f"{by[0]}#{by[1]}",
                     "predicate": row.values["predicate"],
                     "holds": holds,
                 },
                 events=(*(c.row for c in own[-1:]), final.row, row.index),
                 explanation=(
-                    f"{row.values['predicate']} {done} by what {final.name} wrote: it set {key} "
+                    f"{row.values['predicate']} {done} by what {by[0]}#{by[1]} wrote: it set {key} "
                     f"last{since}"
                 ),
                 effect=Effect.HELPED if holds and paid else Effect.NONE,

@@ -55,6 +55,17 @@ TXEND: Final = 35
 NODE: Final = 36
 CLOCK: Final = 40
 LIMITED: Final = 41
+CAUSED: Final = 42
+JOB: Final = 43
+JOBSTART: Final = 44
+JOBEND: Final = 45
+MESSAGE: Final = 46
+RELAYED: Final = 47
+WEBHOOK: Final = 48
+DELIVERED: Final = 49
+WEBHOOKEND: Final = 50
+APPLIED: Final = 51
+IGNORED: Final = 52
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -128,6 +139,17 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     NODE: ("@actor", "@event", "until"),
     CLOCK: ("@node", "offset", "drift", "@reason"),
     LIMITED: ("@owner", "n", "@limit", "wait"),
+    CAUSED: ("@owner", "n", "@by", "by_n"),
+    JOB: ("@owner", "n", "@queue", "@job", "once"),
+    JOBSTART: ("@owner", "n", "@queue", "attempt"),
+    JOBEND: ("@owner", "n", "@queue", "@reason"),
+    MESSAGE: ("@owner", "n", "@outbox", "@kind", "@ref", "order"),
+    RELAYED: ("@owner", "n", "@outbox", "@reason"),
+    WEBHOOK: ("@owner", "n", "@webhook", "@event", "@kind", "@ref", "created"),
+    DELIVERED: ("@owner", "n", "@webhook", "@event", "attempt", "@answer"),
+    WEBHOOKEND: ("@owner", "n", "@webhook", "@event", "@reason"),
+    APPLIED: ("@owner", "n", "@inbox", "@event", "@ref", "created"),
+    IGNORED: ("@owner", "n", "@inbox", "@event", "@ref", "created", "@reason"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
@@ -148,7 +170,8 @@ and TXEND tell of a transaction that stays open between calls; n is that of the 
 as in its LOCK and COMMIT rows. TXWRITE is a statement, before the version that was committed then.
 CLOCK: from then on the node's clock is offset ticks ahead and drift parts per million too fast;
 until its first row a clock is exact. LIMITED: wait is the ticks until the call would be let
-through."""
+through. CAUSED: by and by_n name the operation of which it is an effect. created is an instant,
+order the place of a commit."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

@@ -10,7 +10,7 @@ from simharness.parts.refusal import Refused
 from simharness.parts.table import Change, Table, flat_delta
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from simharness.kernel.operation import Operation
     from simharness.parts.row import R
@@ -24,12 +24,13 @@ class Transaction:
     `commit` runs.
     """
 
-    __slots__ = ("_done", "_writes", "op")
+    __slots__ = ("_done", "_then", "_writes", "op")
 
     def __init__(self, op: Operation) -> None:
         self.op = op
         self._writes: dict[tuple[int, int], Write] = {}
         self._done = False
+        self._then: list[Callable[[int], None]] | None = None
 
     def insert(self, table: Table[R], fields: Mapping[str, object]) -> int:
         """Add a row; gives its id, which is one more than the largest so far.
@@ -173,7 +174,19 @@ class Transaction:
         for table, change in done:
             for listener in table.listeners:
                 listener(change)
+        if self._then is not None:
+            for callback in self._then:
+                callback(order)
         return order
+
+    def then(self, callback: Callable[[int], None]) -> None:
+        """Have `callback` called within the commit, with its place in the order.
+
+        Nothing is called when the transaction is refused, or never committed.
+        """
+        if self._then is None:
+            self._then = []
+        self._then.append(callback)
 
     def _built(self, table: Table[R], key: int, fields: Mapping[str, object], *, insert: bool) -> R:
         clock = table.clock

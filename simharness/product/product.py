@@ -140,6 +140,8 @@ class Product(Operations):
         self.pool = WorkerPool(world, "api")
         self.limit = RateLimit(world, "api")
         self.api_latency = (0, 0)
+        self.repairable: list[str] = []
+        """Mechanisms of its own parts that look into `world.repair` themselves."""
         self.ending: Ending | None = None
         """How the agent ended the episode, once it has."""
         self.stores: dict[str, Store[Any]] = {}
@@ -317,7 +319,7 @@ class Product(Operations):
                 out.append(f"replica:{name}")
             out += [f"index:{name}.{kind}" for kind in spec.views if kind in QUERY_KINDS]
             out += [f"{kind}:{name}" for kind in ("feed", "export") if kind in spec.views]
-        return [*out, "background", "reward"]
+        return [*out, *self.repairable, "background", "reward"]
 
     def repair(self, mechanisms: Collection[str]) -> None:
         """Make locks, leases and reward sound where they are named.

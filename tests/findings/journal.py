@@ -27,7 +27,7 @@ class Journal:
     def __init__(self) -> None:
         self.rows: list[Row] = []
 
-    def add(self, kind: str, t: int, **values: Any) -> int:
+    def add(self, kind: str, t: int, /, **values: Any) -> int:
         names = [name.lstrip("@~") for name in COLUMNS[NUMBERS[kind]]]
         assert sorted(values) == sorted(names), kind
         self.rows.append(Row(len(self.rows), kind, t, {name: values[name] for name in names}))

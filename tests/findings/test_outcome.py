@@ -193,6 +193,30 @@ def test_the_agent_or_what_may_follow_from_it_wrote_last() -> None:
     assert credit(j) == []
 
 
+def test_what_an_effect_wrote_is_the_work_of_whoever_caused_it() -> None:
+    for owner, n, found in (("user/1", 8, ["H517"]), ("agent", AGENT_CALL, [])):
+        j = Journal()
+        j.call(owner, n)
+        j.add("CAUSED", 0, owner=f"outbox/{owner}", n=n << 9, by=owner, by_n=n)
+        j.add("CAUSED", 0, owner=f"hook/{owner}", n=n << 18, by=f"outbox/{owner}", by_n=n << 9)
+        j.commit(2, STAGE, "won", owner=f"hook/{owner}", n=n << 18)
+        j.grade(True, KEY)
+        findings = credit(j)
+        assert [f.code for f in findings] == found
+        assert [f.evidence["by"] for f in findings] == [f"{owner}#{n}" for _ in found]
+
+
+def test_an_effect_of_the_agent_counts_as_what_it_had_written() -> None:
+    j = Journal()
+    j.add("CAUSED", 0, owner="hook/agent", n=AGENT_CALL << 9, by="agent", by_n=AGENT_CALL)
+    own = j.commit(2, STAGE, "won", owner="hook/agent", n=AGENT_CALL << 9)
+    j.call("user/1", 8)
+    last = j.commit(3, STAGE, "lost", owner="user/1")
+    grade = j.grade(False, KEY)
+    (finding,) = credit(j, paid=False)
+    assert finding.events == (own, last, grade)
+
+
 def test_another_column_another_row_or_an_unknown_one_is_not_the_goals() -> None:
     j = Journal()
     j.call("user/1", 8)

@@ -403,3 +403,29 @@ def test_whatever_is_committed_keeps_ids_versions_and_unique_columns_sound(
         first = 2 if key <= 3 else 1
         assert [c.version for c in past] == list(range(first, first + len(past)))
         assert len({c.order for c in past}) == len(past)
+
+
+def test_what_is_to_follow_happens_within_the_commit_and_only_then() -> None:
+    bed = Bed()
+    heard: list[tuple[int, str]] = []
+    tx = bed.begin()
+    tx.update(bed.table, 1, {"title": "new"})
+    tx.then(lambda order: heard.append((order, bed.table.rows[1].title)))
+    tx.then(lambda order: heard.append((order, "second")))
+    assert heard == []
+    assert tx.commit() == 1
+    assert heard == [(1, "new"), (1, "second")]
+
+
+def test_nothing_follows_a_transaction_that_is_refused() -> None:
+    bed = Bed()
+    heard: list[int] = []
+    tx = bed.begin()
+    tx.update(bed.table, 1, {"title": "new"})
+    tx.then(heard.append)
+    other = bed.begin()
+    other.delete(bed.table, 1)
+    other.commit()
+    with pytest.raises(Refused):
+        tx.commit()
+    assert heard == []
