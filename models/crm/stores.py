@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 PageNumber = Annotated[int, Bounds(1, 10_000)]
 
+WaitSeconds = Annotated[int, Bounds(0, 20)]
+"""How long a feed may wait for news; less than the time after which a call is answered anyway."""
+
 CURRENCY = re.compile(r"[A-Z]{3}")
 
 
@@ -31,9 +34,9 @@ class CrmStores(Product):
     """The tables of the CRM, without its tools."""
 
     users = store(User, views=("auth", "detail"))
-    accounts = store(Account, views=("detail", "list", "search"), unique=("domain",))
+    accounts = store(Account, views=("detail", "list", "search", "feed"), unique=("domain",))
     contacts = store(Contact, views=("detail", "search"), unique=("email",))
-    deals = store(Deal, views=("detail", "list", "search"))
+    deals = store(Deal, views=("detail", "list", "search", "feed", "export"))
     activities = store(Activity, views=("list",))
     emails = store(Email, views=())
     meetings = store(Meeting, views=())

@@ -86,10 +86,15 @@ def close_with_champion(deal: dict[str, Any], waited: dict[str, int], done: set[
         return
     account = yield from read("get_account", account_id=deal["account_id"])
     found = yield from read("search_contacts", text=account["domain"])
-    active = [row for row in found["contacts"] if row["status"] == "active"]
-    if active:
-        yield from guarded("update_deal", deal, waited, fields={"champion_id": active[0]["id"]})
-        return
+    for row in found["contacts"]:
+        if row["status"] != "active":
+            continue
+        # A search may be a few seconds old, as it says itself; the row is looked up before it is
+        # relied upon.
+        now = yield from read("get_contact", contact_id=row["id"])
+        if now["status"] == "active":
+            yield from guarded("update_deal", deal, waited, fields={"champion_id": now["id"]})
+            return
     arguments = {
         "deal_id": deal["id"],
         "kind": "task",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from simharness.api import (
+    SECOND,
     Answer,
+    Instant,
     Operation,
     Page,
     Refused,
@@ -15,7 +17,14 @@ from simharness.api import (
     tool,
     write_tool,
 )
-from simharness.models.crm.stores import CrmStores, PageNumber, every, found, require_text
+from simharness.models.crm.stores import (
+    CrmStores,
+    PageNumber,
+    WaitSeconds,
+    every,
+    found,
+    require_text,
+)
 from simharness.models.crm.tables import Account, AccountFields
 
 
@@ -49,6 +58,16 @@ class AccountTools(CrmStores):
 
         rows = yield from self.accounts.search.read(op, query(matches, text=text))
         return paged("accounts", rows, page)
+
+    @tool
+    def account_changes(
+        self, op: Operation, since: Instant | None = None, wait: WaitSeconds = 0
+    ) -> Answer[Page[Account]]:
+        """Read the accounts changed at or after an instant, or else since your last call of this.
+
+        Where there are none, wait up to so many seconds for the next change.
+        """
+        return Page("accounts", (yield from self.accounts.feed.read(op, since, wait * SECOND)))
 
     @write_tool
     def create_account(self, op: Operation, title: str, domain: str) -> Answer[Account]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from simharness.api import (
+    SECOND,
     Answer,
+    Instant,
     Operation,
     Page,
     Refused,
@@ -19,6 +21,7 @@ from simharness.models.crm.rules import DISCOUNT_FREE, MOVES, OPEN_STAGES
 from simharness.models.crm.stores import (
     CrmStores,
     PageNumber,
+    WaitSeconds,
     every,
     found,
     require_currency,
@@ -63,6 +66,26 @@ class DealTools(CrmStores):
 
         rows = yield from self.deals.search.read(op, query(matches, text=text))
         return paged("deals", rows, page)
+
+    @tool
+    def deal_changes(
+        self, op: Operation, since: Instant | None = None, wait: WaitSeconds = 0
+    ) -> Answer[Page[Deal]]:
+        """Read the deals changed at or after an instant, or else since your last call of this.
+
+        Where there are none, wait up to so many seconds for the next change.
+        """
+        return Page("deals", (yield from self.deals.feed.read(op, since, wait * SECOND)))
+
+    @tool
+    def export_deals(
+        self, op: Operation, since: Instant, inclusive: bool | None = None
+    ) -> Answer[Page[Deal]]:
+        """Export the deals changed since an instant, all on one page.
+
+        With inclusive false those changed exactly then are left out, with true they are in it.
+        """
+        return Page("deals", (yield from self.deals.export.read(op, since, inclusive)))
 
     @write_tool
     def create_deal(
