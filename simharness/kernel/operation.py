@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from simharness.kernel.draws import MASK, SLOTS, Stream
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 """An elastic wait: shortest and longest, in ticks; equal ends make it exact."""
+
+
+NOTHING: Mapping[Any, int] = MappingProxyType({})
+"""What an actor has written that has written nothing: most of a large crowd, most of the time."""
 
 
 class Actor:
@@ -54,7 +59,7 @@ class Actor:
         fetched for it."""
         self.reads: dict[tuple[int, int], tuple[int, object]] = {}
         """Last `(version, row)` served, by (table number, key)."""
-        self.writes: dict[tuple[int, int], int] = {}
+        self.writes: Mapping[tuple[int, int], int] = NOTHING
         """Last version written, by (table number, key)."""
         self.calls: dict[Operation, Process] = {}
         """Its calls under way that a pause or a crash of its node concerns."""
@@ -62,8 +67,17 @@ class Actor:
         """Tick before which its node does nothing."""
         self.tokens: dict[int, int] = {}
         """Token of the lease that it believes to hold, by table number."""
-        self.wrote: dict[int, int] = {}
+        self.wrote: Mapping[int, int] = NOTHING
         """Commit order of its last write, by table number."""
+
+    def note_write(self, table: int, key: int, version: int, order: int) -> None:
+        """Remember a write of its own: the version made and its commit order."""
+        writes, wrote = self.writes, self.wrote
+        if not isinstance(writes, dict) or not isinstance(wrote, dict):
+            self.writes, self.wrote = {(table, key): version}, {table: order}
+        else:
+            writes[table, key] = version
+            wrote[table] = order
 
 
 class Operation(Stream):

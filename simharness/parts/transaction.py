@@ -168,8 +168,7 @@ class Transaction:
                     unmeant,
                 )
             )
-            op.actor.writes[table.number, key] = change.version
-            op.actor.wrote[table.number] = order
+            op.actor.note_write(table.number, key, change.version, order)
             done.append((table, change))
         for table, change in done:
             for listener in table.listeners:

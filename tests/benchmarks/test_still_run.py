@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from benchmarks import costs, faults, sound
+from benchmarks import costs, crowd, faults, sound
 
 if TYPE_CHECKING:
     import pytest
@@ -34,3 +34,10 @@ def test_sound_episodes_have_no_findings(capsys: pytest.CaptureFixture[str]) -> 
     cases = lines(capsys.readouterr().out)
     assert [c["episodes"] for c in cases] == [3, 3]
     assert all(c["findings"] == {} for c in cases)
+
+
+def test_a_crowd_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    crowd.main(["--users", "20,60", "--events", "500", "--rounds", "1"])
+    cases = lines(capsys.readouterr().out)
+    assert [c["users"] for c in cases] == [20, 60]
+    assert all(c["ns_per_event"] for c in cases)
