@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("reports",),
     ("explore",),
     ("rollout",),
+    ("selfcheck",),
     ("review",),
     ("adapters",),
     ("cli", "__main__"),

@@ -28,6 +28,10 @@ COMMANDS = {
     "show": ("simharness.cli.show", "what the agent saw, against what was true"),
     "audit": ("simharness.cli.audit", "findings, whose fault, the proof, and the gate of a run"),
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
+    "selfcheck": (
+        "simharness.cli.selfcheck",
+        "the same episodes in processes that differ in what must not matter",
+    ),
     "lint": ("simharness.cli.lint", "what makes a seed mean something else, in product code"),
     "soak": ("simharness.cli.soak", "load test: many pings while many users act"),
 }

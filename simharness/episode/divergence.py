@@ -26,6 +26,7 @@ CLASSES = {
     "CODE": "SH-DIV-105",
     "FORMAT": "SH-DIV-106",
     "TRUNCATED": "SH-DIV-107",
+    "VERDICT": "SH-DIV-108",
 }
 LAST_ROWS = 10
 
