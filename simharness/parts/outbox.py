@@ -129,8 +129,8 @@ class Outbox:
         self._wake()
 
         def restart(_: Event) -> None:
-            if self._life == life:
-                self.world.spawn(f"{self.name}/relay#{life}", self._relay(life))
+            # One that has crashed again by now ends at once.
+            self.world.spawn(f"{self.name}/relay#{life}", self._relay(life))
 
         self.world.after(down, restart)
 

@@ -270,6 +270,17 @@ def test_a_repaired_inbox_ignores_what_is_older_and_what_it_has_had() -> None:
     assert [row[1][-1] for row in post.rows("IGNORED")] == ["older", "duplicate"]
 
 
+def test_what_is_newer_than_the_last_may_be_older_than_the_newest() -> None:
+    post = Post()
+    post.inbox.apply = "last_arrived"
+    for event_id, created in (("c", 30), ("a", 10), ("b", 20)):
+        post.arrive(post.op(), event_id, event_id, created)
+    assert post.world.alarms == 2
+    assert [f.evidence["newer"] for f in post.findings()] == ["c", "c"]
+    post.inbox.apply = "newest"
+    assert post.inbox.objection(Notice("d", "ok", 29, "charges:1")) == "older"
+
+
 def test_an_event_is_known_only_once_its_transaction_is_committed() -> None:
     post = Post()
     tx = Transaction(post.op())
