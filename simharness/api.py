@@ -6,11 +6,11 @@ from simharness.kernel.draws import Draws, Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.world import World
 from simharness.parts.clock import Clock
-from simharness.parts.effect import Effect
 from simharness.parts.hold import Holds
 from simharness.parts.lease import Grant, Leases
 from simharness.parts.outbox import Message, Outbox
 from simharness.parts.queue import JobQueue
+from simharness.parts.reaction import Reaction
 from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
 from simharness.parts.table import Change, Table
@@ -55,7 +55,6 @@ __all__ = [
     "Drawing",
     "Draws",
     "Edit",
-    "Effect",
     "Ending",
     "Fault",
     "Grant",
@@ -75,6 +74,7 @@ __all__ = [
     "Policy",
     "Population",
     "Product",
+    "Reaction",
     "Refused",
     "Row",
     "Scenario",

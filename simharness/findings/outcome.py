@@ -196,7 +196,7 @@ def broken_invariants(story: Story) -> Iterator[Finding]:
 def others_credit(story: Story) -> Iterator[Finding]:
     """Find criteria that rest on what a background user wrote last.
 
-    What an effect writes (a settlement, a webhook, a job) is the work of whoever caused it. Only
+    What a reaction writes (a settlement, a webhook, a job) is the work of whoever caused it. Only
     users count that make calls of their own: what else commits without a CALL may have been caused
     by the agent, and the rows don't tell. Where a criterion fails, the agent must have written the
     same before; whether that would have done is not on record.

@@ -170,7 +170,7 @@ and TXEND tell of a transaction that stays open between calls; n is that of the 
 as in its LOCK and COMMIT rows. TXWRITE is a statement, before the version that was committed then.
 CLOCK: from then on the node's clock is offset ticks ahead and drift parts per million too fast;
 until its first row a clock is exact. LIMITED: wait is the ticks until the call would be let
-through. CAUSED: by and by_n name the operation of which it is an effect. created is an instant,
+through. CAUSED: by and by_n name the operation to which it is a reaction. created is an instant,
 order the place of a commit."""
 
 NAMES: Final[dict[int, str]] = {

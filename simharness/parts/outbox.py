@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.kernel import journal
 from simharness.kernel.world import Wait
-from simharness.parts.effect import Effects
+from simharness.parts.reaction import Reactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.operation import Span
     from simharness.kernel.world import World
-    from simharness.parts.effect import Effect
+    from simharness.parts.reaction import Reaction
     from simharness.parts.transaction import Transaction
 
 
@@ -31,7 +31,7 @@ class Message:
     __slots__ = ("kind", "op", "order", "payload", "ref")
 
     def __init__(
-        self, op: Effect, order: int, kind: str, ref: str, payload: Mapping[str, object]
+        self, op: Reaction, order: int, kind: str, ref: str, payload: Mapping[str, object]
     ) -> None:
         self.op = op
         """The operation under which it is relayed."""
@@ -47,9 +47,9 @@ class Outbox:
     """The messages of one product that wait to be relayed."""
 
     __slots__ = (
-        "_effects",
         "_idle",
         "_life",
+        "_reactions",
         "_waiting",
         "ack",
         "early",
@@ -73,7 +73,7 @@ class Outbox:
         """Chance in millionths that a message is noted as relayed and isn't (a defect)."""
         self.subscribers: list[Callable[[Message], None]] = []
         """Called with each message, in the order of subscription."""
-        self._effects = Effects(world, name)
+        self._reactions = Reactions(world, name)
         self._waiting: deque[Message] = deque()
         self._idle: Wait | None = None
         self._life = 0
@@ -87,7 +87,7 @@ class Outbox:
         """Put a message into a transaction; nothing comes of it unless that is committed."""
 
         def add(order: int) -> None:
-            self._add(Message(self._effects.begin(tx.op), order, kind, ref, payload or {}))
+            self._add(Message(self._reactions.begin(tx.op), order, kind, ref, payload or {}))
 
         if self.early and not self._repaired:
             add(0)

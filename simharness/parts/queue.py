@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simharness.kernel import journal
 from simharness.kernel.world import Wait
-from simharness.parts.effect import Effects
+from simharness.parts.reaction import Reactions
 from simharness.parts.refusal import Refused
 from simharness.units import DAY, SECOND
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.operation import Operation
     from simharness.kernel.world import World
-    from simharness.parts.effect import Effect
+    from simharness.parts.reaction import Reaction
 
 P = TypeVar("P")
 
@@ -47,7 +47,7 @@ class Job(Generic[P]):
 
     __slots__ = ("attempts", "label", "number", "op", "payload", "running", "state")
 
-    def __init__(self, op: Effect, number: int, label: str, payload: P) -> None:
+    def __init__(self, op: Reaction, number: int, label: str, payload: P) -> None:
         self.op = op
         self.number = number
         """Place in the order of being put down, from 1."""
@@ -68,8 +68,8 @@ class JobQueue(Generic[P]):
     __slots__ = (
         "_busy",
         "_count",
-        "_effects",
         "_idle",
+        "_reactions",
         "_ready",
         "_staff",
         "_workers",
@@ -91,7 +91,7 @@ class JobQueue(Generic[P]):
         self,
         world: World,
         name: str,
-        handler: Callable[[Effect, P], Generator[Event, Any, object]],
+        handler: Callable[[Reaction, P], Generator[Event, Any, object]],
         *,
         workers: int = 1,
     ) -> None:
@@ -116,7 +116,7 @@ class JobQueue(Generic[P]):
         self.paused = False
         self.dead: list[Job[P]] = []
         """Jobs that were given up, the earliest first."""
-        self._effects = Effects(world, name)
+        self._reactions = Reactions(world, name)
         self._count = 0
         self._ready: list[tuple[int, int, Job[P]]] = []
         self._idle: deque[Wait] = deque()
@@ -152,17 +152,17 @@ class JobQueue(Generic[P]):
     # --- jobs -------------------------------------------------------------------------------------
 
     def put(self, op: Operation, payload: P, label: str = "") -> Job[P] | None:
-        """Put a job down, as an effect of `op`; None when the queue is full and it is dropped."""
+        """Put a job down, as a reaction to `op`; None when the queue is full and it is dropped."""
         world = self.world
         self._count += 1
-        effect = self._effects.begin(op)
-        job = Job(effect, self._count, label, payload)
+        reaction = self._reactions.begin(op)
+        job = Job(reaction, self._count, label, payload)
         world.emit(
             (
                 journal.JOB,
                 world.ticks,
-                effect.owner_number,
-                effect.n,
+                reaction.owner_number,
+                reaction.n,
                 world.numbers[self.name],
                 world.numbers[label],
                 int(self.once),
@@ -200,6 +200,8 @@ class JobQueue(Generic[P]):
             if job.state == "waiting":  # else a slow worker has done it after all
                 self._busy += 1
                 job.state = "running"
+                job.running += 1
+                job.attempts += 1
                 return job
         return None
 
@@ -217,8 +219,10 @@ class JobQueue(Generic[P]):
         """Try a job once."""
         world = self.world
         op = job.op
-        job.running += 1
-        job.attempts += 1
+        if job.state in ENDED:  # a slow worker was faster than this one
+            job.running -= 1
+            self._close(job)
+            return
         attempt = job.attempts
         number = world.numbers[self.name]
         world.emit((journal.JOBSTART, world.ticks, op.owner_number, op.n, number, attempt))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.kernel import journal
 from simharness.kernel.world import Wait
-from simharness.parts.effect import Effects
 from simharness.parts.queue import backoff_ticks
+from simharness.parts.reaction import Reactions
 from simharness.parts.refusal import Refused
 from simharness.units import SECOND
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.operation import Operation, Span
     from simharness.kernel.world import Process, World
-    from simharness.parts.effect import Effect
+    from simharness.parts.reaction import Reaction
     from simharness.parts.transaction import Transaction
 
 
@@ -43,8 +43,8 @@ class Webhook:
     """One sender with one endpoint."""
 
     __slots__ = (
-        "_effects",
         "_last",
+        "_reactions",
         "attempts",
         "backoff",
         "delay",
@@ -62,7 +62,7 @@ class Webhook:
         self,
         world: World,
         name: str,
-        endpoint: Callable[[Effect, Notice], Generator[Event, Any, object]],
+        endpoint: Callable[[Reaction, Notice], Generator[Event, Any, object]],
     ) -> None:
         self.world = world
         self.name = name
@@ -85,21 +85,21 @@ class Webhook:
         """Kinds that the endpoint listens to; all where it is empty."""
         self.lost: tuple[str, ...] = ()
         """Kinds that are noted as sent and never are (a defect)."""
-        self._effects = Effects(world, name)
+        self._reactions = Reactions(world, name)
         self._last: Process | None = None
 
     # --- sending ----------------------------------------------------------------------------------
 
     def send(self, op: Operation, notice: Notice) -> None:
-        """Send an event, as an effect of `op`; who sends doesn't wait for it."""
+        """Send an event, as a reaction to `op`; who sends doesn't wait for it."""
         world = self.world
-        effect = self._effects.begin(op)
+        reaction = self._reactions.begin(op)
         world.emit(
             (
                 journal.WEBHOOK,
                 world.ticks,
-                effect.owner_number,
-                effect.n,
+                reaction.owner_number,
+                reaction.n,
                 world.numbers[self.name],
                 world.numbers[notice.event_id],
                 world.numbers[notice.kind],
@@ -108,16 +108,16 @@ class Webhook:
             )
         )
         if self.kinds and notice.kind not in self.kinds:
-            self._end(effect, notice, "unheard")
+            self._end(reaction, notice, "unheard")
         elif notice.kind in self.lost and f"webhook:{self.name}" not in world.repair:
             world.alarms += 1
-            self._end(effect, notice, "lost")
+            self._end(reaction, notice, "lost")
         else:
             before = self._last if self.order == "fifo" else None
-            self._last = world.spawn(effect.name, self._deliver(effect, notice, before))
+            self._last = world.spawn(reaction.name, self._deliver(reaction, notice, before))
 
     def _deliver(
-        self, op: Effect, notice: Notice, before: Process | None
+        self, op: Reaction, notice: Notice, before: Process | None
     ) -> Generator[Event, Any, None]:
         """Deliver an event until it is taken, and then as often as it is doubled."""
         yield op.latency(self.delay, "webhook", op.next_access())
@@ -136,12 +136,12 @@ class Webhook:
             yield from self._try(op, notice, attempt + 1 + copy)
         self._end(op, notice, "delivered")
 
-    def _try(self, op: Effect, notice: Notice, attempt: int) -> Generator[Event, Any, str]:
+    def _try(self, op: Reaction, notice: Notice, attempt: int) -> Generator[Event, Any, str]:
         """Deliver an event once; gives the answer, `timeout` where none came in time."""
         world = self.world
         answered = Wait(world, f"the answer to {notice.event_id}")
         # An operation of its own: what a slow endpoint began goes on beside the next attempt.
-        delivery = self._effects.attempt(op, attempt)
+        delivery = self._reactions.attempt(op, attempt)
 
         def take() -> Generator[Event, Any, None]:
             answer = "ok"
@@ -167,7 +167,7 @@ class Webhook:
 
     def arrive(self, op: Operation, notice: Notice) -> Generator[Event, Any, None]:
         """Let an event arrive now, which somebody else has sent. Raises Refused: not taken."""
-        delivery = self._effects.begin(op)
+        delivery = self._reactions.begin(op)
         answer = "ok"
         try:
             yield from self.endpoint(delivery, notice)
@@ -180,7 +180,7 @@ class Webhook:
 
     # --- the journal ------------------------------------------------------------------------------
 
-    def _note(self, op: Effect, notice: Notice, attempt: int, answer: str) -> None:
+    def _note(self, op: Reaction, notice: Notice, attempt: int, answer: str) -> None:
         world = self.world
         world.emit(
             (
@@ -195,7 +195,7 @@ class Webhook:
             )
         )
 
-    def _end(self, op: Effect, notice: Notice, reason: str) -> None:
+    def _end(self, op: Reaction, notice: Notice, reason: str) -> None:
         world = self.world
         world.emit(
             (

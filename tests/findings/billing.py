@@ -16,7 +16,6 @@ from simharness.api import (
     Call,
     Criterion,
     Drawing,
-    Effect,
     Ending,
     Fault,
     Inbox,
@@ -28,6 +27,7 @@ from simharness.api import (
     Outbox,
     Population,
     Product,
+    Reaction,
     Refused,
     Row,
     Scenario,
@@ -198,7 +198,7 @@ class Billing(Product):
             created = instant + i * SECOND // 2
             self.webhook.send(message.op, Notice(event_id, kind, created, message.ref))
 
-    def on_event(self, op: Effect, notice: Notice) -> Generator[Any, Any, None]:
+    def on_event(self, op: Reaction, notice: Notice) -> Generator[Any, Any, None]:
         """Take an event of the gateway."""
         charge_id = int(notice.ref.partition(":")[2])
         edit = yield from self.charges.edit(op, charge_id)
@@ -212,7 +212,7 @@ class Billing(Product):
             edit.close()
         self.mails.put(op, charge_id, notice.event_id)
 
-    def mail(self, op: Effect, charge_id: int) -> Generator[Any, Any, None]:
+    def mail(self, op: Reaction, charge_id: int) -> Generator[Any, Any, None]:
         """Send a mail about a charge."""
         yield op.latency((SECOND, 5 * SECOND), "mail", op.next_access())
         edit = yield from self.charges.edit(op, charge_id)

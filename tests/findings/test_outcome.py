@@ -193,7 +193,7 @@ def test_the_agent_or_what_may_follow_from_it_wrote_last() -> None:
     assert credit(j) == []
 
 
-def test_what_an_effect_wrote_is_the_work_of_whoever_caused_it() -> None:
+def test_what_a_reaction_wrote_is_the_work_of_whoever_caused_it() -> None:
     for owner, n, found in (("user/1", 8, ["H517"]), ("agent", AGENT_CALL, [])):
         j = Journal()
         j.call(owner, n)
@@ -206,7 +206,7 @@ def test_what_an_effect_wrote_is_the_work_of_whoever_caused_it() -> None:
         assert [f.evidence["by"] for f in findings] == [f"{owner}#{n}" for _ in found]
 
 
-def test_an_effect_of_the_agent_counts_as_what_it_had_written() -> None:
+def test_a_reaction_to_the_agent_counts_as_what_it_had_written() -> None:
     j = Journal()
     j.add("CAUSED", 0, owner="hook/agent", n=AGENT_CALL << 9, by="agent", by_n=AGENT_CALL)
     own = j.commit(2, STAGE, "won", owner="hook/agent", n=AGENT_CALL << 9)

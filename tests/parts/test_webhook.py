@@ -17,7 +17,7 @@ from tests.parts.posts import Bed, Steps
 
 if TYPE_CHECKING:
     from simharness.kernel.operation import Operation, Span
-    from simharness.parts.effect import Effect
+    from simharness.parts.reaction import Reaction
 
 
 class Post(Bed):
@@ -31,7 +31,7 @@ class Post(Bed):
         self.slow: dict[str, int] = {}
         self.think: Span = (0, 0)
 
-    def take(self, op: Effect, notice: Notice) -> Steps:
+    def take(self, op: Reaction, notice: Notice) -> Steps:
         name = notice.event_id
         self.note(f"{name} comes")
         if self.refusals.get(name, 0):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from simpy.events import Event
 
-    from simharness.parts.effect import Effect
+    from simharness.parts.reaction import Reaction
 
 ALL: dict[str, Knob] = {
     knob.key: knob
@@ -36,7 +36,7 @@ ALL: dict[str, Knob] = {
 }
 
 
-def nothing(op: Effect, what: object) -> Generator[Event, Any, None]:
+def nothing(op: Reaction, what: object) -> Generator[Event, Any, None]:
     yield from ()
 
 

@@ -1,7 +1,7 @@
-"""Effects: operations that another one has caused and that outlive it, such as a delivery or a job.
+"""Reactions: operations that another one has caused and that outlive it, as a delivery or a job.
 
-An effect is addressed by the operation that caused it, never by a count over the whole world: a
-call that is left out takes its own effects along and shifts the draws of no others.
+A reaction is addressed by the operation that caused it, never by a count over the whole world: a
+call that is left out takes its own reactions along and shifts the draws of no others.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from simharness.kernel.world import World
 
 EACH = 1 << 9
-"""Most effects that one operation may have in one part."""
+"""Most reactions that one operation may cause in one part."""
 N_MAX = 2**63 - 1
 
 
-class Effect(Operation):
-    """One effect of an operation. While one of the agent's is under way, an episode isn't over."""
+class Reaction(Operation):
+    """One reaction. An episode isn't over while one to a call of the agent's is under way."""
 
     __slots__ = ("_open", "cause")
 
     def __init__(self, world: World, actor: Actor, n: int, cause: Operation) -> None:
         super().__init__(world, actor, n, cause.pins)
         self.cause = cause
-        """The call, or whatever else began it all: no effect itself."""
+        """The call, or whatever else began it all: no reaction itself."""
         self._open = True
         world.reactions += cause.actor.audited
 
@@ -40,41 +40,41 @@ class Effect(Operation):
         self.world.reactions -= self.cause.actor.audited
 
 
-class Effects:
-    """The effects that one part carries out."""
+class Reactions:
+    """The reactions that one part carries out."""
 
     __slots__ = ("_actors", "_counts", "part", "world")
 
     def __init__(self, world: World, part: str) -> None:
         self.world = world
         self.part = part
-        """Its name, with which the names of the effects begin."""
+        """Its name, with which the names of the reactions begin."""
         self._actors: dict[str, Actor] = {}
         self._counts: dict[tuple[str, int], int] = {}
 
-    def begin(self, op: Operation) -> Effect:
-        """Begin the next effect of an operation; whoever does must end it."""
+    def begin(self, op: Operation) -> Reaction:
+        """Begin the next reaction to an operation; whoever does must end it."""
         at = op.owner, op.n
         k = self._counts.get(at, 0)
         n = op.n * EACH + k
         if k == EACH or n > N_MAX:
             raise HarnessError(
-                f"{op.name} has too many effects in {self.part}, or is itself the effect of too "
-                f"many others",
-                f"an operation may have {EACH} in each part",
+                f"{op.name} causes too many reactions in {self.part}, or is itself the reaction to "
+                "too many others",
+                f"an operation may cause {EACH} in each part",
             )
         self._counts[at] = k + 1
         return self._begun(op, f"{self.part}/{op.owner}", n)
 
-    def attempt(self, effect: Effect, number: int) -> Effect:
-        """Begin one of several attempts at an effect, from 1: an operation of the same number."""
-        return self._begun(effect, f"{effect.owner}/{number}", effect.n)
+    def attempt(self, reaction: Reaction, number: int) -> Reaction:
+        """Begin one of several attempts at a reaction, from 1: an operation of the same number."""
+        return self._begun(reaction, f"{reaction.owner}/{number}", reaction.n)
 
-    def _begun(self, op: Operation, name: str, n: int) -> Effect:
+    def _begun(self, op: Operation, name: str, n: int) -> Reaction:
         world = self.world
         actor = self._actors.get(name)
         if actor is None:
             actor = self._actors[name] = Actor(world, name, 0)
-        effect = Effect(world, actor, n, op.cause if isinstance(op, Effect) else op)
+        reaction = Reaction(world, actor, n, op.cause if isinstance(op, Reaction) else op)
         world.emit((journal.CAUSED, world.ticks, actor.number, n, op.owner_number, op.n))
-        return effect
+        return reaction
