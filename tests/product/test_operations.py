@@ -327,22 +327,19 @@ STEPS = st.tuples(
 
 def play(b: Bench, actor: Actor, number: int, steps: Sequence[Step], log: list[Any]) -> Steps:
     """Do one actor's steps, each transaction begun when there is none; logs what commits."""
-    opened = False
     done: list[tuple[str, int, int]] = []
     for _, what, key, value in [*steps, (number, "commit", 0, 0)]:
         yield b.world.pause(1 + value)
-        if not opened:
-            opened, done = True, []
-            yield from b.shop.perform(actor, "db.begin", {"tx": "t"})
         at: dict[str, object] = {"tx": "t", "table": "items", "id": key}
         try:
+            if (actor.name, "t") not in b.shop.transactions:
+                done = []
+                yield from b.shop.perform(actor, "db.begin", {"tx": "t"})
             match what:
                 case "commit":
-                    opened = False
                     yield from b.shop.perform(actor, "db.commit", {"tx": "t"})
                     log.append(done)
                 case "rollback":
-                    opened = False
                     yield from b.shop.perform(actor, "db.rollback", {"tx": "t"})
                 case "insert":
                     new = {"tx": "t", "table": "items", "fields": {"stock": value}}
@@ -364,7 +361,7 @@ def play(b: Bench, actor: Actor, number: int, steps: Sequence[Step], log: list[A
                 case _:
                     yield from b.shop.perform(actor, "db.lock", at)
         except Refused as refusal:
-            if refusal.code not in ("locked", "not_found"):
+            if refusal.code not in ("locked", "not_found", "unknown_outcome"):
                 raise
 
 
@@ -390,16 +387,47 @@ def test_under_row_locks_every_interleaving_is_a_serial_one(
     bench: Callable[..., Bench], steps: list[Step]
 ) -> None:
     b = bench({"db.latency": ["1us", "6us"]})
+    log = played(b, steps, [])
+    assert_serial(b, log)
+    assert len({row.values["order"] for row in b.rows("COMMIT")}) == sum(bool(d) for d in log)
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150
+)
+@given(
+    steps=st.lists(STEPS, max_size=24),
+    blows=st.lists(
+        st.tuples(st.integers(0, 2), st.booleans(), st.integers(1, 80)), min_size=1, max_size=4
+    ),
+)
+def test_crashes_and_pauses_leave_neither_halves_nor_locks(
+    bench: Callable[..., Bench], steps: list[Step], blows: list[tuple[int, bool, int]]
+) -> None:
+    b = bench({"db.latency": ["1us", "6us"]})
+    assert_serial(b, played(b, steps, blows))
+
+
+def played(b: Bench, steps: list[Step], blows: list[tuple[int, bool, int]]) -> list[Any]:
+    """Let three users do their steps; `blows` crashes (or pauses) nodes: whose, which, when."""
     log: list[Any] = []
-    for number in range(3):
+    actors = [ben(b, f"user/{number}") for number in range(3)]
+    for number, actor in enumerate(actors):
         mine = [step for step in steps if step[0] == number]
-        b.start(play(b, ben(b, f"user/{number}"), number, mine, log))
-    b.at(200_000_000)
+        b.start(play(b, actor, number, mine, log))
+    for number, crash, at in blows:
+        name, arguments = ("node.crash", {}) if crash else ("node.pause", {"seconds": 1})
+        later(b, at, actors[number], name, **arguments)
+    b.at(200 * SECOND)
+    return log
+
+
+def assert_serial(b: Bench, log: list[Any]) -> None:
+    """Check that the rows are what the transactions come to in turn, and that nothing is left."""
     assert {key: row.stock for key, row in b.table.rows.items()} == in_turn(log)
     assert b.shop.transactions == {}
     assert all(b.items.locks.holder(key) is None for key in range(1, 30))
     assert not b.world.alive
-    assert len({row.values["order"] for row in b.rows("COMMIT")}) == sum(bool(d) for d in log)
     assert set(codes(b)) <= {"H311"}, "waits in a circle, or too long, may occur"
 
 
