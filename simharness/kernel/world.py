@@ -163,7 +163,6 @@ class Process(simpy.Process):
         if callbacks is not None:
             own = (self._resume, self._hear, self._wake)
             callbacks[:] = [c for c in callbacks if c not in own]
-        self._late = None
         self._resume(event)
 
     def _end(self, ok: bool, value: object) -> None:

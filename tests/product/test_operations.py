@@ -723,6 +723,57 @@ def test_a_crash_gives_workers_back(bench: Callable[..., Bench]) -> None:
     assert codes(b) == []
 
 
+def test_a_crash_leaves_the_queues_that_it_stood_in(bench: Callable[..., Bench]) -> None:
+    b = bench({"db.latency": "2s", "api.workers": 1})
+    actor, other = ben(b), ben(b, "eve")
+    busy = b.start(b.shop.request(other, "get_item", item_id=1))
+    queued = b.start(b.shop.request(actor, "get_item", item_id=2))
+    later(b, SECOND, actor, "node.crash")
+    b.at(2 * SECOND)
+    assert busy.value.id == 1
+    assert code(queued.value) == "unknown_outcome"
+    assert (b.shop.pool.busy, len(b.shop.pool.waiters)) == (0, 0)
+
+
+def test_a_lock_granted_in_a_pause_is_given_back_in_the_crash(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench({})
+    actor, other = ben(b), begun(b, actor=ben(b, "eve"))
+    do(b, other, "db.lock", tx="t", table="items", id=1)
+    b.start(update(b, actor, 1))
+    later(b, SECOND, actor, "node.pause", seconds=60)
+    later(b, 2 * SECOND, other, "db.rollback", tx="t")
+    b.at(3 * SECOND)
+    holder = b.items.locks.holder(1)
+    assert holder is not None
+    assert holder.actor is actor
+    do(b, actor, "node.crash")
+    assert b.items.locks.holder(1) is None
+    assert codes(b) == []
+
+
+def test_a_pause_after_a_crash_lasts_as_long_as_it_says(bench: Callable[..., Bench]) -> None:
+    b = bench({"db.latency": "2s"})
+    actor = ben(b)
+    told: list[tuple[int, str]] = []
+
+    def habit() -> Steps:
+        for _ in range(2):
+            try:
+                yield from b.shop.request(actor, "get_item", item_id=1)
+                told.append((b.world.ticks // SECOND, "ok"))
+            except Refused as refusal:
+                told.append((b.world.ticks // SECOND, refusal.code))
+
+    b.start(habit())
+    later(b, SECOND, actor, "node.pause", seconds=3600)
+    later(b, 10 * SECOND, actor, "node.crash")
+    later(b, 11 * SECOND, actor, "node.pause", seconds=5)
+    b.at(20 * SECOND)
+    assert told == [(10, "unknown_outcome"), (16, "ok")]
+
+
 def test_a_crash_ends_a_pause(bench: Callable[..., Bench]) -> None:
     b = bench({"db.latency": "2s"})
     actor = ben(b)
