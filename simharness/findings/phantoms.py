@@ -195,11 +195,14 @@ def phantom_contents(story: Story) -> Iterator[Finding]:
     """Find rows that were told with contents that their version does not have."""
     books = Books(story)
     told: set[tuple[Place, int, tuple[str, ...]]] = set()
+    uncommitted = served_uncommitted(story)
     for exchange in story.exchanges.values():
         for table, shown, row in told_rows(exchange):
             place = table, shown["id"]
             version: int = shown["version"]
             served = row if row is not None else story.rows[written_at(exchange, place)]
+            if (served.index, place) in uncommitted:
+                continue  # has a finding of its own, and says nothing of other versions
             if row is not None and row.kind == "LIST" and not delivered(row, place[1], version):
                 what: tuple[Place, int, tuple[str, ...]] = place, version, ()
                 if what not in told:
@@ -237,6 +240,29 @@ def phantom_contents(story: Story) -> Iterator[Finding]:
                 f"committed: {name} {value!r}, on record {committed!r}",
                 (cause,) if cause != served.index else (),
             )
+
+
+def served_uncommitted(story: Story) -> set[tuple[int, Place]]:
+    """Give the reads of what an open transaction hadn't committed: row of the journal, and place.
+
+    Their versions are one above what was committed when the statement was made.
+    """
+    made: dict[tuple[Place, int], int] = {}
+    for row in story.of("TXWRITE"):
+        v = row.values
+        made.setdefault(((v["table"], v["key"]), v["before"] + 1), row.index)
+    out: set[tuple[int, Place]] = set()
+    if not made:
+        return out
+    for row in story.reads:
+        table = row.values["view"].rpartition(".")[0]
+        for key, version, _, _ in served_keys(row):
+            place = table, key
+            if made.get((place, version), row.index) < row.index and not any(
+                c.after == version and c.row < row.index for c in story.commits.get(place, ())
+            ):
+                out.add((row.index, place))
+    return out
 
 
 def written_at(exchange: Exchange, place: Place) -> int:

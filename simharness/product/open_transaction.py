@@ -36,6 +36,7 @@ class OpenTransaction:
         self.op = op
         self.name = name
         self.ended = False
+        self._crashed = False
         self._tx = Transaction(op)
         self._held: dict[tuple[Locks, int], None] = {}
         self._seen: dict[tuple[int, int], int] = {}
@@ -163,12 +164,19 @@ class OpenTransaction:
         if self.ended:
             return
         self.ended = True
+        reason = "crashed" if self._crashed else reason
         op = self.op
         world = op.world
         for locks, key in self._held:
             locks.release(op, key)
         self._held.clear()
         world.emit((journal.TXEND, world.ticks, op.owner_number, op.n, world.numbers[reason]))
+
+    def crash(self) -> None:
+        """End with the node of its actor: at once, or with the statement that is dying too."""
+        self._crashed = True
+        if not self._busy:
+            self.end("crashed")
 
     def require_open(self) -> None:
         """Raise Refused `not_found` when it has ended: perhaps while the caller waited."""
@@ -191,6 +199,8 @@ class OpenTransaction:
             raise
 
     def _pass(self) -> None:
+        if self._crashed:
+            self.end("crashed")
         if self._waiting:
             self._waiting.popleft().succeed()
         else:

@@ -214,7 +214,7 @@ class Operations:
         crash(self.world, actor, op)
         for place, opened in list(self.transactions.items()):
             if place[0] == actor.name:
-                opened.end("crashed")
+                opened.crash()
                 del self.transactions[place]
         for store in self.stores.values():
             token = actor.tokens.pop(store.table.number, None)

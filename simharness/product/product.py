@@ -272,6 +272,8 @@ class Product(Operations):
         `pins` fixes waits, by name. Raises Refused for an honest refusal or arguments that don't
         fit, UnknownName for an operation that the product doesn't have.
         """
+        if actor.audited:
+            raise HarnessError(f"{actor.name!r} performs {operation!r}, which no agent may")
         spec = self.operations.get(operation)
         if spec is None:
             raise UnknownName.among(f"operation of {self.name}", operation, self.operations)

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simharness.api import SECOND, Actor, Answer, Operation, Refused, operation
-from simharness.errors import UnknownName
+from simharness.errors import HarnessError, UnknownName
 from simharness.findings.detect import harness_findings
-from simharness.findings.story import Story, tell
+from simharness.findings.story import StepSpan, Story, tell
 from simharness.kernel.journal import NAMES
 from simharness.parts.node import on_node
+from simharness.product.tool import Renderer
 from tests.product.conftest import Shop
 
 if TYPE_CHECKING:
@@ -173,6 +174,12 @@ def test_an_operation_that_is_unknown_names_the_nearest(bench: Callable[..., Ben
     with pytest.raises(UnknownName, match=r"db\.updat") as caught:
         b.run(b.shop.perform(ben(b), "db.updat", {}))
     assert "db.update" in caught.value.hint
+
+
+def test_no_operation_is_the_agents(bench: Callable[..., Bench]) -> None:
+    b = bench({})
+    with pytest.raises(HarnessError, match=r"'agent' performs 'db\.begin'"):
+        b.run(b.shop.perform(b.agent, "db.begin", {"tx": "t"}))
 
 
 # --- open transactions ----------------------------------------------------------------------------
@@ -401,6 +408,10 @@ def test_under_row_locks_every_interleaving_is_a_serial_one(
         st.tuples(st.integers(0, 2), st.booleans(), st.integers(1, 80)), min_size=1, max_size=4
     ),
 )
+@example(
+    steps=[(0, "update", 1, 1), (0, "update", 2, 1), (1, "update", 2, 1)],
+    blows=[(0, False, 8), (0, True, 12)],  # a lock is granted in the pause
+)
 def test_crashes_and_pauses_leave_neither_halves_nor_locks(
     bench: Callable[..., Bench], steps: list[Step], blows: list[tuple[int, bool, int]]
 ) -> None:
@@ -490,6 +501,38 @@ def test_a_value_served_before_its_commit_is_a_phantom(
     assert (finding.evidence["served"], finding.evidence["true"]) == (2, 1)
     assert finding.mechanism == "cache:items.detail"
     assert b.world.alarms > alarms, "a live verdict looks closer"
+
+
+@pytest.mark.parametrize("end", ["db.rollback", "db.commit"])
+def test_only_the_read_of_the_phantom_is_blamed(bench: Callable[..., Bench], end: str) -> None:
+    b = bench({**SHARED, "items.detail.cache.ttl": "1s"})
+    actor = begun(b)
+    do(b, actor, "db.update", tx="t", table="items", id=1, fields={"stock": 7})
+    do(b, actor, "db.read", tx="t", view="items.detail", id=1)
+    spans = [asked(b, 1)]
+    do(b, actor, end, tx="t")
+    b.at(2 * SECOND)
+    spans.append(asked(b, 2))
+    assert [span.results[0][1]["stock"] for span in spans] == [7, 0 if end == "db.rollback" else 7]
+    findings = harness_findings(tell(b.rows(*NAMES.values()), spans))
+    assert [(f.code, f.step) for f in findings] == [("H230", 1)]
+
+
+def asked(b: Bench, step: int) -> StepSpan:
+    """Let the agent get item 1 as an episode does; gives what is known of the step."""
+    first = len(b.world.rows)
+    op = Operation(b.world, b.agent, step << 16)
+    answer = b.run(b.shop.call(op, b.shop.tools["get_item"], {"item_id": 1}))
+    told = (True, dict(Renderer().render(answer)))
+    return StepSpan(
+        step,
+        first,
+        0,
+        ended=False,
+        aborted=False,
+        calls=(("get_item", '{"item_id": 1}'),),
+        results=(told,),
+    )
 
 
 @pytest.mark.parametrize("end", ["db.rollback", "db.commit"])
@@ -721,6 +764,38 @@ def test_a_crash_gives_workers_back(bench: Callable[..., Bench]) -> None:
     assert (b.shop.pool.busy, len(b.shop.pool.waiters)) == (0, 0)
     assert {row.values["status"] for row in b.rows("RETURN")} == {"unknown_outcome", "ok"}
     assert codes(b) == []
+
+
+def test_a_crash_leaves_the_queue_of_a_lease(bench: Callable[..., Bench]) -> None:
+    b = bench({"items.lease.renew": "10s"})
+    holder, actor, behind = ben(b, "ann"), ben(b), ben(b, "zoe")
+    do(b, holder, "lease.acquire", table="items")
+    waits = [b.start(taken(b, who)) for who in (actor, behind)]
+    later(b, SECOND, actor, "node.crash")
+    b.at(SECOND)
+    assert code(waits[0].value) == "unknown_outcome"
+    do(b, holder, "lease.release", table="items")
+    assert waits[1].value.token == 2
+    assert codes(b) == []
+
+
+def test_a_lease_granted_in_a_pause_runs_out_after_the_crash(bench: Callable[..., Bench]) -> None:
+    b = bench({"items.lease.renew": "10s"})
+    holder, actor = ben(b, "ann"), ben(b)
+    do(b, holder, "lease.acquire", table="items")
+    b.start(taken(b, actor))
+    later(b, SECOND, actor, "node.pause", seconds=5)
+    later(b, 2 * SECOND, holder, "lease.release", table="items")
+    later(b, 3 * SECOND, actor, "node.crash")
+    b.at(2 * SECOND + TTL)
+    assert b.items.leases.holder() is None
+    assert codes(b) == []
+
+
+def taken(b: Bench, actor: Actor) -> Steps:
+    """Wait for a lease as a call of a tool does, on the actor's node."""
+    op = b.op(actor)
+    return (yield from on_node(op, b.items.leases.acquire(op, 0, 20 * SECOND)))
 
 
 def test_a_crash_leaves_the_queues_that_it_stood_in(bench: Callable[..., Bench]) -> None:
