@@ -116,13 +116,18 @@ def play_one(plan: Plan, source: Any, number: int, path: str | None) -> list[str
     return [log.digest, digest_of(judged(verdict))]
 
 
+def set_collector(how: str) -> None:
+    """Set the collector of this process: "off", "eager", or empty for Python's own way."""
+    if how == "off":
+        gc.disable()
+    elif how == "eager":
+        gc.set_threshold(1)
+
+
 def main(argv: list[str]) -> None:
     """Play a job and answer."""
     job = json.loads(argv[0])
-    if job["collector"] == "off":
-        gc.disable()
-    elif job["collector"] == "eager":
-        gc.set_threshold(1)
+    set_collector(job["collector"])
     # What the product prints is not the answer.
     answers = os.dup(1)
     os.dup2(2, 1)

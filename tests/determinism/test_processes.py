@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import simharness
 from simharness.env import replay, run
 from simharness.recording.reader import read_file
+from simharness.selfcheck import pythons
+from simharness.selfcheck.variants import VARIANTS, Axis, Variant
 
 SEEDS = range(int(os.environ.get("SIMHARNESS_SEEDS", "1")))
 
 SCRIPT = Path(__file__).with_name("digests.py")
-ROOT = Path(simharness.__file__).parents[1]
 FAULT = "crm.invalidation-lost"
 
 EpisodeSpec = tuple[str, int, str, int, str]
@@ -44,34 +42,14 @@ EPISODES: list[EpisodeSpec] = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What a process is started with."""
-
-    flags: tuple[str, ...] = ()
-    variables: dict[str, str] = field(default_factory=dict[str, str])
-    prologue: str = ""
-    """Code that runs before everything else."""
-    python: str = sys.executable
-
-
-def command(setting: Setting, *arguments: str) -> tuple[list[str], dict[str, str]]:
+def command(variant: Variant, *arguments: str) -> tuple[list[str], dict[str, str]]:
     """Give the command line and the environment of a process."""
-    given = [setting.python, *setting.flags]
-    if setting.prologue:
-        start = f"{setting.prologue}; import runpy, sys; sys.argv[0] = {str(SCRIPT)!r}; "
-        given += ["-c", f"{start}runpy.run_path(sys.argv[0], run_name='__main__')"]
-    else:
-        given.append(str(SCRIPT))
-    inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHONHASHSEED", "PYTHONPATH")}
-    paths = [str(ROOT)]
-    if setting.python == sys.executable and "PYTHONPATH" in os.environ:
-        paths.append(os.environ["PYTHONPATH"])
-    variables = {**inherited, "PYTHONPATH": os.pathsep.join(paths), **setting.variables}
-    return [*given, *arguments], variables
+    collector = f"--collector={variant.collector}"
+    line = [variant.python, *variant.flags, str(SCRIPT), collector, *arguments]
+    return line, variant.environment()
 
 
-def digests(setting: Setting, *arguments: str) -> list[str]:
+def digests(setting: Variant, *arguments: str) -> list[str]:
     """Run `digests.py` in a fresh process."""
     line, variables = command(setting, *arguments)
     done = subprocess.run(line, env=variables, capture_output=True, text=True, check=False)
@@ -79,18 +57,20 @@ def digests(setting: Setting, *arguments: str) -> list[str]:
     return done.stdout.split()
 
 
-def at_once(jobs: list[tuple[Setting, list[EpisodeSpec]]]) -> list[list[str]]:
+def at_once(jobs: list[tuple[Variant, list[EpisodeSpec]]]) -> list[list[str]]:
     """Play in several fresh processes, two at a time."""
     with ThreadPoolExecutor(2) as threads:
         return list(threads.map(play, [job[0] for job in jobs], [job[1] for job in jobs]))
 
 
-def play(setting: Setting, episodes: list[EpisodeSpec]) -> list[str]:
+def play(setting: Variant, episodes: list[EpisodeSpec]) -> list[str]:
     return digests(setting, "play", json.dumps(episodes))
 
 
-def hash_seed(value: str) -> Setting:
-    return Setting(variables={"PYTHONHASHSEED": value})
+def hash_seed(value: str) -> Variant:
+    return Variant(
+        name=f"hash seed {value}", axis=Axis.HASH_SEED, variables={"PYTHONHASHSEED": value}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -107,23 +87,25 @@ def expected() -> list[str]:
 
 # --- settings of one Python ----------------------------------------------------------------------
 
-SETTINGS: dict[str, Setting] = {
-    "hash seed 0": hash_seed("0"),
-    "hash seed 1": hash_seed("1"),
-    "hash seed 4242": hash_seed("4242"),
-    "random hash seed": hash_seed("random"),
-    "another time zone": Setting(variables={"TZ": "Pacific/Auckland"}),
-    "locale C": Setting(variables={"LC_ALL": "C"}),
-    "locale C.UTF-8": Setting(variables={"LC_ALL": "C.UTF-8"}),
-    "no UTF-8 mode": Setting(
-        variables={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    ),
-    "optimised": Setting(flags=("-O",)),
-    "no collector": Setting(prologue="import gc; gc.disable()"),
-    "eager collector": Setting(prologue="import gc; gc.set_threshold(1)"),
-    "msgpack in Python": Setting(variables={"MSGPACK_PUREPYTHON": "1"}),
-    "warnings are errors": Setting(flags=("-X", "dev", "-W", "error")),
-    "short ints only": Setting(flags=("-X", "int_max_str_digits=640")),
+
+def loose(variant: Variant) -> Variant:
+    """Leave the hash seed to chance, unless it is what a variant is about."""
+    if variant.axis is Axis.HASH_SEED:
+        return variant
+    return replace(variant, variables={"PYTHONHASHSEED": "random", **variant.variables})
+
+
+FURTHER = (
+    hash_seed("0"),
+    Variant(name="locale C", variables={"LC_ALL": "C"}),
+    Variant(name="zone of a table", variables={"TZ": "Pacific/Auckland"}),
+    Variant(name="warnings are errors", flags=("-X", "dev", "-W", "error")),
+    Variant(name="short ints only", flags=("-X", "int_max_str_digits=640")),
+)
+SETTINGS = {
+    variant.name: loose(variant)
+    for variant in (*VARIANTS, *FURTHER)
+    if variant.axis is not Axis.ORDER
 }
 
 
@@ -137,31 +119,37 @@ def test_settings_take_effect() -> None:
     shown = {
         "hash seed 4242": ("import sys; print(hash('x') % 10007)", ""),
         "another time zone": ("import time; print(time.tzname[0])", "NZST"),
+        "zone of a table": ("import os; print(os.environ['TZ'])", "Pacific/Auckland"),
         "optimised": ("print(__debug__)", "False"),
-        "no collector": ("import gc; print(gc.isenabled())", "False"),
-        "eager collector": ("import gc; print(gc.get_threshold()[0])", "1"),
         "msgpack in Python": (
             "import msgpack; print(msgpack.Packer.__module__)",
             "msgpack.fallback",
         ),
-        "no UTF-8 mode": ("import sys; print(sys.flags.utf8_mode)", "0"),
+        "another locale": ("import sys; print(sys.flags.utf8_mode)", "0"),
+        "short ints only": ("import sys; print(sys.get_int_max_str_digits())", "640"),
     }
     for name, (code, wanted) in shown.items():
         setting = SETTINGS[name]
-        line, variables = command(setting)
-        prologue = f"{setting.prologue}; " if setting.prologue else ""
         told = {
             subprocess.run(
-                [setting.python, *setting.flags, "-c", prologue + code],
-                env={**variables, **more},
+                [setting.python, *setting.flags, "-c", code],
+                env={**setting.environment(), **more},
                 capture_output=True,
                 text=True,
                 check=True,
             ).stdout.strip()
             for more in ({}, {"PYTHONHASHSEED": "1"})
         }
-        assert line[0] == setting.python
         assert len(told) == 2 if name == "hash seed 4242" else told == {wanted}, name
+
+
+def test_the_collector_is_set_in_the_process() -> None:
+    for name, wanted in (("no collector", "False 0"), ("eager collector", "True 1")):
+        line, variables = command(SETTINGS[name], "collector")
+        done = subprocess.run(line, env=variables, capture_output=True, text=True, check=True)
+        enabled, threshold = done.stdout.split()
+        assert enabled == wanted.split()[0]
+        assert threshold == "1" or wanted == "False 0"
 
 
 def test_recording_of_one_process_replays_in_all_others(
@@ -177,52 +165,23 @@ def test_recording_of_one_process_replays_in_all_others(
 # --- other Pythons -------------------------------------------------------------------------------
 
 
-def interpreters() -> dict[str, str]:
-    """Find the other Pythons of this machine by name; what they can isn't asked yet."""
-    found: dict[str, str] = {}
-    given = os.environ.get("SIMHARNESS_PYTHONS", "").split(os.pathsep)
-    for number, path in enumerate(filter(None, given), 1):
-        found[f"given {number}"] = path
-    for minor in range(11, 16):
-        if command_path := shutil.which(f"python3.{minor}"):
-            found[f"python3.{minor}"] = command_path
-    if pyenv := shutil.which("pyenv"):
-        told = subprocess.run([pyenv, "root"], capture_output=True, text=True, check=False)
-        folder = Path(told.stdout.strip() or os.devnull) / "versions"
-        for minor in range(11, 16):
-            for file in sorted(folder.glob(f"3.{minor}.*/bin/python")):
-                found[f"pyenv {file.parts[-3]}"] = str(file)
-    unique: dict[str, str] = {}
-    for name, path in found.items():
-        # Two names for one file, such as two shims or a link in /bin, need only one test.
-        if path not in unique.values() and path != sys.executable:
-            unique[name] = path
-    return unique
+def every_python() -> dict[str, str]:
+    """Find the Pythons to try: those that a variable gives, and others of this machine."""
+    given = filter(None, os.environ.get("SIMHARNESS_PYTHONS", "").split(os.pathsep))
+    named = {f"given {number}": path for number, path in enumerate(given, 1)}
+    return pythons.distinct({**named, **pythons.interpreters()})
 
 
-PYTHONS = interpreters()
-PROBE = """
-import sys
-if sys.version_info < (3, 11): sys.exit("Python %d.%d is too old" % sys.version_info[:2])
-import click, msgpack, numpy, simpy
-print("%d.%d.%d" % sys.version_info[:3], numpy.__version__, msgpack.version)
-"""
+PYTHONS = every_python()
 
 
-def require_usable(python: str) -> Setting:
+def require_usable(python: str) -> Variant:
     """Give the setting of another interpreter; skips the test where it can't run the package."""
-    setting = Setting(python=python)
-    _, variables = command(setting)
-    try:
-        done = subprocess.run(
-            [python, "-c", PROBE], env=variables, capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        pytest.skip(f"{python} can't be started: {error.strerror}")
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no reason given"]
-        pytest.skip(f"{python}: {lines[-1] if 'Error' in lines[-1] else lines[0]}")
-    return setting
+    variant = loose(Variant(name=python, axis=Axis.PYTHON, python=python))
+    reason = pythons.probe(variant, ["crm/negotiation"])
+    if reason:
+        pytest.skip(f"{python}: {reason}")
+    return variant
 
 
 @pytest.mark.parametrize("name", PYTHONS)
