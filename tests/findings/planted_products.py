@@ -103,6 +103,20 @@ def answered_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Product, "call", twice)
 
 
+def clock_set_back(patch: pytest.MonkeyPatch) -> None:
+    call = original(Product, "call")
+    due = every(20)
+
+    def correcting(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
+        if due():
+            self.clocks["api"].step(-120 * SECOND)
+        steps: Steps = call(self, op, tool, arguments)
+        answer = yield from steps
+        return answer
+
+    patch.setattr(Product, "call", correcting)
+
+
 def schema_changed(patch: pytest.MonkeyPatch) -> None:
     call = original(Product, "call")
     due = every(20)
