@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +25,7 @@ from simharness.models.crm.tables import (
 from tests.models.crm_house import House
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
 
 CALLERS = 10
 CALLS = 80
@@ -99,9 +100,9 @@ class Caller:
             return []
         if name == "fields":
             return [self.fields(tool)]
-        return [self.worth(name)]
+        return [self.worth(name, parameter.schema)]
 
-    def worth(self, name: str) -> Any:
+    def worth(self, name: str, schema: Mapping[str, Any] = MappingProxyType({})) -> Any:
         if name in IDS or name in ("source_id", "target_id", "owner_id"):
             kind = {"owner_id": "user_id"}.get(name, name if name in IDS else "contact_id")
             return 1 + self.below(IDS[kind])
@@ -131,7 +132,16 @@ class Caller:
                 if name == "email"
                 else f"n{self.below(12)}.example"
             )
-        return self.pick(("oak", "a.b", "call"))
+        (plain,) = [s for s in schema.get("anyOf", [schema]) if s.get("type") != "null"]
+        match plain.get("type"), plain.get("format"):
+            case "integer", _:
+                return plain.get("minimum", 0) + self.below(2)
+            case "boolean", _:
+                return bool(self.below(2))
+            case "string", "date-time":
+                return "2026-03-02T09:00:30Z"
+            case _:
+                return self.pick(("oak", "a.b", "call"))
 
     def fields(self, tool: str) -> dict[str, Any]:
         choices: dict[str, Callable[[], Any]] = {
