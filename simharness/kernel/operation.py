@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from simpy.events import Event
 
-    from simharness.kernel.world import Process, World
+    from simharness.kernel.world import World
 
 Span = tuple[int, int]
 """An elastic wait: shortest and longest, in ticks; equal ends make it exact."""
@@ -30,7 +30,6 @@ class Actor:
 
     __slots__ = (
         "audited",
-        "calls",
         "identity",
         "name",
         "next_n",
@@ -61,14 +60,17 @@ class Actor:
         """Last `(version, row)` served, by (table number, key)."""
         self.writes: Mapping[tuple[int, int], int] = NOTHING
         """Last version written, by (table number, key)."""
-        self.calls: dict[Operation, Process] = {}
-        """Its calls under way that a pause or a crash of its node concerns."""
         self.paused_until = 0
         """Tick before which its node does nothing."""
-        self.tokens: dict[int, int] = {}
+        self.tokens: Mapping[int, int] = NOTHING
         """Token of the lease that it believes to hold, by table number."""
         self.wrote: Mapping[int, int] = NOTHING
         """Commit order of its last write, by table number."""
+
+    def note_token(self, table: int, token: int) -> None:
+        """Remember the token of a lease of a table; 0 forgets it."""
+        tokens = {**self.tokens, table: token}
+        self.tokens = {t: held for t, held in tokens.items() if held} or NOTHING
 
     def note_write(self, table: int, key: int, version: int, order: int) -> None:
         """Remember a write of its own: the version made and its commit order."""

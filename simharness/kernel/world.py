@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from simharness.kernel.journal import RawRow
+    from simharness.kernel.operation import Operation
 
 EVENTS_PER_INSTANT = 1_000_000
 """Events at one instant after which the world is taken to spin."""
@@ -43,11 +44,12 @@ class Wait(Event):
 class Process(simpy.Process):
     """A supervised process with a stable name of its own."""
 
+    _held_until = 0
+    _late: Event | None = None
+
     def __init__(self, world: World, generator: Generator[Event, Any, Any], name: str) -> None:
         self._label = name
         self._world = world
-        self._held_until = 0
-        self._late: Event | None = None
         super().__init__(world, generator)
 
     @property
@@ -217,6 +219,8 @@ class World(simpy.Environment):
         """Processes that haven't ended, by name, in the order of their start."""
         self.alarms = 0
         """Times that a part did what a sound one doesn't: a verdict looks closer after any."""
+        self.calls: dict[Operation, Process] = {}
+        """Calls under way that a pause or a crash of their actor's node concerns."""
         self.reactions = 0
         """Effects of actions that are still under way (a settling episode waits for them)."""
         self.numbers = Numbers(self)

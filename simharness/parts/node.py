@@ -39,7 +39,7 @@ def on_node(
     """
     actor = op.actor
     world: Any = op.world
-    actor.calls[op] = world.active_process
+    world.calls[op] = world.active_process
     try:
         if actor.paused_until > world.ticks and not at_once:
             while actor.paused_until > world.ticks:
@@ -49,15 +49,15 @@ def on_node(
     except Crashed:
         raise Refused(UNKNOWN, f"the node of {actor.name} has crashed") from None
     finally:
-        del actor.calls[op]
+        del world.calls[op]
 
 
 def pause(world: World, actor: Actor, until: int, but: Operation) -> None:
     """Hold up everything that an actor does, `but` one call, until a tick."""
     actor.paused_until = max(actor.paused_until, until)
     _note(world, actor, "paused", actor.paused_until)
-    for op, process in actor.calls.items():
-        if op is not but:
+    for op, process in world.calls.items():
+        if op.actor is actor and op is not but:
             process.hold(actor.paused_until)
 
 
@@ -65,10 +65,10 @@ def crash(world: World, actor: Actor, but: Operation) -> None:
     """End all calls of an actor, `but` one, where they are; it can start afresh at once."""
     actor.paused_until = 0
     _note(world, actor, "crashed", world.ticks)
-    for op, process in actor.calls.items():
-        if op is not but:
+    for op, process in world.calls.items():
+        if op.actor is actor and op is not but:
             # One that ends in this very instant has been answered.
-            process.break_off(Crashed(), partial(actor.calls.__contains__, op))
+            process.break_off(Crashed(), partial(world.calls.__contains__, op))
 
 
 def _note(world: World, actor: Actor, what: str, until: int) -> None:

@@ -153,11 +153,12 @@ class Operations:
     def lease_acquire(self, op: Operation, table: str) -> Answer[dict[str, Any]]:
         """Take the lease of a table; later writes of that table carry its token."""
         store = self._table(table)
-        tokens, number = op.actor.tokens, store.table.number
+        actor, number = op.actor, store.table.number
+        tokens = actor.tokens
         if number in tokens and store.leases.runs(0, tokens[number]):
-            raise Refused("conflict", f"{op.actor.name} holds the lease of {table} already")
+            raise Refused("conflict", f"{actor.name} holds the lease of {table} already")
         grant = yield from store.leases.acquire(op)
-        tokens[number] = grant.token
+        actor.note_token(number, grant.token)
         return {"token": grant.token, "expires_at": self._told(grant.expires)}
 
     @operation("lease.renew")
@@ -173,7 +174,7 @@ class Operations:
         """Give a lease back; released is false when it had ended before."""
         yield from ()  # a generator, like all operations
         store, token = self._lease(op, table)
-        del op.actor.tokens[store.table.number]
+        op.actor.note_token(store.table.number, 0)
         return {"released": store.leases.release(0, token)}
 
     def _lease(self, op: Operation, table: str) -> tuple[Store[Row], int]:
@@ -217,8 +218,9 @@ class Operations:
                 opened.crash()
                 del self.transactions[place]
         for store in self.stores.values():
-            token = actor.tokens.pop(store.table.number, None)
+            token = actor.tokens.get(store.table.number)
             if token is not None:
+                actor.note_token(store.table.number, 0)
                 store.leases.abandon(0, token)
         return {"crashed": True}
 
