@@ -6,6 +6,7 @@ on. Arguments are checked as those of tools are.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from simharness.errors import UnknownName, UsageError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NAME = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_]*")
+"""What an operation may be called; the dot keeps it apart from tools."""
 NAME_MAX = 64
 """Longest name of a transaction, in characters."""
 STEP_MAX = OFFSET_MAX // SECOND
@@ -47,10 +50,24 @@ def operation(name: str) -> Callable[[Callable[..., Answer[T]]], Callable[..., A
 
 
 def operations_of(product: type) -> dict[str, ToolSpec]:
-    """Read the operations of a product class, by name in order."""
+    """Read the operations of a product class, by name in order.
+
+    Raises UsageError for one that can't be published, or for two of one name.
+    """
     marked: list[Any] = [getattr(product, name, None) for name in dir(product)]
     specs = [tool_spec(f) for f in marked if "__operation__" in getattr(f, "__dict__", {})]
-    return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
+    out: dict[str, ToolSpec] = {}
+    for spec in sorted(specs, key=lambda spec: spec.name):
+        if spec.name in out:
+            raise UsageError(
+                f"{product.__name__} has two operations {spec.name!r}", "give each its own name"
+            )
+        if not NAME.fullmatch(spec.name):
+            raise UsageError(
+                f"an operation can't be called {spec.name!r}", "name it as 'gateway.deliver' is"
+            )
+        out[spec.name] = spec
+    return out
 
 
 class Operations:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simharness.api import SECOND, Actor, Answer, Operation, Refused, operation
-from simharness.errors import HarnessError, UnknownName
+from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.findings.detect import harness_findings
 from simharness.findings.story import StepSpan, Story, tell
 from simharness.kernel.journal import NAMES
@@ -98,6 +98,20 @@ def test_products_add_operations_of_their_own(bench: Callable[..., Bench]) -> No
     steps = harbour.perform(ben(b), "ship.land", {"item_id": 1, "pieces": 5})
     assert b.run(steps) == {"landed": 5}
     assert harbour.items.table.rows[1].stock == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("ship.land", "two operations 'ship.land'"), ("land", "can't be called 'land'")],
+)
+def test_names_of_operations_are_unique_and_have_a_dot(name: str, says: str) -> None:
+    def again(self: Shop, op: Operation) -> Answer[dict[str, Any]]:
+        """Land again."""
+        yield from ()
+        return {}
+
+    with pytest.raises(UsageError, match=says):
+        type("Twin", (Harbour,), {"again": operation(name)(again)})
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
