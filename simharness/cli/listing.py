@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from simharness.product.product import Product
 
 KINDS = ("products", "scenarios", "faults", "policies", "tools", "knobs", "codes")
-COLUMNS_SHOWN = {"codes": 4}
+COLUMNS_SHOWN = {"codes": 4, "scenarios": 3}
 """How many columns the table shows, where JSON has more."""
+SPLITS = ("train", "eval")
 
 
 @click.command("list")
@@ -70,7 +71,7 @@ def list_products(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]
 
 
 def list_scenarios(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """List scenarios with the prompt of seed 0."""
+    """List scenarios with the prompt of seed 0 and the seeds of each split."""
     from simharness.episode.episode import Episode
     from simharness.episode.plan import Plan
 
@@ -83,9 +84,16 @@ def list_scenarios(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...
             for p in products(of)
             for s in p.scenarios
         ]
-    return ("id", "product", "prompt"), [
-        (name, product, Episode(Plan(scenario=name)).prompt) for product, name in names
+    return ("id", "product", "prompt", *SPLITS), [
+        (name, product, Episode(Plan(scenario=name)).prompt, *splits(name))
+        for product, name in names
     ]
+
+
+def splits(scenario: str) -> list[list[int]]:
+    """Give first and end of the seeds of each split."""
+    found = [load_scenario(scenario)[1].seeds_of(name) for name in SPLITS]
+    return [[seeds.start, seeds.stop] for seeds in found]
 
 
 def list_faults(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

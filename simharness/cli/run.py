@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
-@click.option("--seed", default="0", metavar="A:B", help="One seed, or a range (B left out).")
+@click.option(
+    "--seed",
+    default="0",
+    metavar="A:B",
+    help="One seed, or a range (B left out); eval:A:B counts within the eval split, or train.",
+)
 @click.option(
     "--episodes", type=click.IntRange(min=1), metavar="N", help="Number of seeds from A on."
 )
@@ -75,7 +80,7 @@ def command(
     """Run episodes of one or more scenarios and write a run directory: recordings, verdicts."""
     request = Request(
         scenarios=scenarios,
-        seeds=parse_seeds(seed, episodes),
+        seeds=parse_seeds(seed, episodes, scenarios),
         policy=policy,
         faults=faults,
         load=load,

@@ -111,12 +111,34 @@ class Scenario(Generic[P]):
     """Background users at load 1."""
     agent: ClassVar[str] = "agent"
     """Owner of the agent's operations."""
+    train: ClassVar[range] = range(2**31)
+    """Seeds to learn from."""
+    eval: ClassVar[range] = range(2**31, 2**32)
+    """Seeds to be judged by; none of them is in `train`."""
     policies: ClassVar[Mapping[str, Policy]] = {}
     """Scripted policies of this scenario; `expert` is the reference."""
 
     def profile_for(self, profiles: Collection[str]) -> str:
         """Give the knob profile of sound episodes; `bare` for a product that has no other."""
         return self.profile if self.profile in profiles else "bare"
+
+    def seeds_of(self, split: str) -> range:
+        """Give the seeds of a split, `train` or `eval`.
+
+        Raises UnknownName for another one, UsageError where the two have a seed in common.
+        """
+        train, judged = self.train, self.eval
+        if {train.step, judged.step} != {1} or (
+            max(train.start, judged.start) < min(train.stop, judged.stop)
+        ):
+            raise UsageError(
+                f"scenario {self.id!r} has train seeds {train} and eval seeds {judged}",
+                f"give ranges of step 1 that have no seed in common in {type(self).__name__}",
+            )
+        splits = {"train": train, "eval": judged}
+        if split not in splits:
+            raise UnknownName.among("split", split, splits)
+        return splits[split]
 
     def _undefined(self, method: str) -> UsageError:
         return UsageError(

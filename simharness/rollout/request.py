@@ -12,6 +12,7 @@ from simharness.env import make_plan
 from simharness.episode.plan import load_text
 from simharness.errors import UsageError
 from simharness.product.fault import parse_load
+from simharness.product.registry import load_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,16 +81,23 @@ class Request:
         }
 
 
-def parse_seeds(text: str, episodes: int | None) -> range:
-    """Read `N` or `A:B` (B left out); `episodes` counts from N on. Raises UsageError."""
-    found = re.fullmatch(r"([0-9]{1,20})(?::([0-9]{1,20}))?", text)
+def parse_seeds(text: str, episodes: int | None, scenarios: Sequence[str] = ()) -> range:
+    """Read `N` or `A:B` (B left out); `episodes` counts from N on.
+
+    `train:` or `eval:` in front counts from the first seed of that split of the scenarios, and
+    ends with its last. Raises UsageError, UnknownName for a scenario.
+    """
+    found = re.fullmatch(r"(?:(train|eval):)?([0-9]{1,20})(?::([0-9]{1,20}))?", text)
     if found is None:
-        raise UsageError(f"seed range {text!r} is not readable", "give N, or A:B for A up to B - 1")
-    start = int(found[1])
-    if found[2] is None:
+        raise UsageError(
+            f"seed range {text!r} is not readable",
+            "give N, or A:B for A up to B - 1; train: or eval: in front counts within that split",
+        )
+    start = int(found[2])
+    if found[3] is None:
         stop = start + (1 if episodes is None else episodes)
     else:
-        stop = int(found[2])
+        stop = int(found[3])
         if episodes is not None and episodes != stop - start:
             raise UsageError(
                 f"seed range {text!r} holds {stop - start} seeds and --episodes says {episodes}",
@@ -102,7 +110,27 @@ def parse_seeds(text: str, episodes: int | None) -> range:
             f"seed range {text!r} is too long or too high",
             f"at most {EPISODES_MAX} seeds below 2**64",
         )
-    return range(start, stop)
+    if found[1] is None:
+        return range(start, stop)
+    split = split_of(found[1], scenarios)
+    if stop > len(split):
+        raise UsageError(
+            f"seed range {text!r} goes beyond the split", f"it holds {len(split)} seeds"
+        )
+    return split[start:stop]
+
+
+def split_of(name: str, scenarios: Sequence[str]) -> range:
+    """Give the seeds of a split, which has to be the same for all scenarios. Raises UsageError."""
+    splits = {scenario: load_scenario(scenario)[1].seeds_of(name) for scenario in scenarios}
+    found = list(dict.fromkeys(splits.values()))
+    if len(found) != 1:
+        told = ", ".join(f"{key}: {split.start}:{split.stop}" for key, split in splits.items())
+        raise UsageError(
+            f"the {name} seeds are not the same for all scenarios ({told or 'none given'})",
+            "run them one by one",
+        )
+    return found[0]
 
 
 def parse_config(settings: Sequence[str]) -> dict[str, Any]:

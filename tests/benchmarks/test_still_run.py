@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from benchmarks import costs, crowd, faults, sound
+from benchmarks import costs, crowd, faults, scenarios, sound
 
 if TYPE_CHECKING:
     import pytest
@@ -41,3 +41,24 @@ def test_a_crowd_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     cases = lines(capsys.readouterr().out)
     assert [c["users"] for c in cases] == [20, 60]
     assert all(c["ns_per_event"] for c in cases)
+
+
+def test_scenarios_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["crm/negotiation", "--seeds", "0:2", "--loads", "1", "--baseline-seeds", "1"]
+    # Two episodes are too few to vary.
+    assert scenarios.main([*argv, "--workers", "1", "--json"]) == 1
+    (case,) = lines(capsys.readouterr().out)
+    assert case["case"] == "crm/negotiation"
+    rows = case["lines"]
+    assert isinstance(rows, list)
+    told = {row["name"]: row for row in cast("list[dict[str, object]]", rows)}
+    assert told["load 1: expert score min / mean"]["ok"]
+    assert told["load 1: findings against the harness"]["value"] == 0
+    assert told["spam at load 1: max"]["ok"]
+    assert told["expert takes over, at load 1: min"]["ok"]
+    assert told["shapes in 2 episodes"]["ok"] is False
+
+
+def test_a_scenario_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert scenarios.main(["crm/nothing", "--workers", "1"]) == 2
+    assert "nothing" in capsys.readouterr().err

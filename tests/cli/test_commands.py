@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -95,11 +96,19 @@ def test_every_list_has_rows(cli: Cli, kind: str) -> None:
 
 def test_scenarios_are_listed_with_their_documented_keys(cli: Cli) -> None:
     (row,) = cli("list", "scenarios", "--json").json()
-    assert set(row) == {"id", "product", "prompt"}
+    assert set(row) == {"id", "product", "prompt", "train", "eval"}
+    assert (row["train"], row["eval"]) == ([0, 2**31], [2**31, 2**32])
     assert (row["id"], row["product"]) == ("crm/negotiation", "crm")
     assert cli("list", "--json").json() == [row]
     assert cli("list", "scenarios", "crm", "--json").json() == [row]
     assert cli("list", "scenarios", "crm/negotiation", "--json").json() == [row]
+
+
+def test_seeds_of_a_split_are_run(cli: Cli, tmp_path: Path) -> None:
+    told = cli("run", f"{SHOP}:Shop/sound", "--seed", "eval:3:5", "-o", tmp_path / "run")
+    assert told.code == 0
+    about = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert about["asked"]["seeds"] == [2**31 + 3, 2**31 + 5]
 
 
 def test_lists_of_a_product_by_path_can_be_run(cli: Cli) -> None:

@@ -6,6 +6,9 @@ import shlex
 import pytest
 
 from simharness.errors import UsageError
+from simharness.product.product import Product
+from simharness.product.registry import load_product, product_names
+from simharness.product.scenario import Scenario
 from simharness.rollout.request import EPISODES_MAX, Request, parse_config, parse_seeds
 
 CRM = "crm/negotiation"
@@ -22,10 +25,13 @@ CRM = "crm/negotiation"
         ("007:010", None, range(7, 10)),
         (f"0:{EPISODES_MAX}", None, range(EPISODES_MAX)),
         (f"{2**64 - 1}:{2**64}", None, range(2**64 - 1, 2**64)),
+        ("train:7", None, range(7, 8)),
+        ("eval:0:100", None, range(2**31, 2**31 + 100)),
+        ("eval:5", 3, range(2**31 + 5, 2**31 + 8)),
     ],
 )
 def test_a_seed_range_is_read(text: str, episodes: int | None, seeds: range) -> None:
-    assert parse_seeds(text, episodes) == seeds
+    assert parse_seeds(text, episodes, [CRM]) == seeds
 
 
 @pytest.mark.parametrize(
@@ -45,11 +51,38 @@ def test_a_seed_range_is_read(text: str, episodes: int | None, seeds: range) -> 
         (f"0:{EPISODES_MAX + 1}", None),
         ("0", EPISODES_MAX + 1),
         (str(2**64), None),
+        ("eval:", None),
+        ("test:0:5", None),
+        ("eval:5:5", None),
+        (f"eval:{2**31 - 1}:{2**31 + 1}", None),
     ],
 )
 def test_a_seed_range_that_makes_no_sense_is_refused(text: str, episodes: int | None) -> None:
     with pytest.raises(UsageError, match=r"^seed range ") as caught:
-        parse_seeds(text, episodes)
+        parse_seeds(text, episodes, [CRM])
+    assert caught.value.hint
+
+
+def test_splits_have_no_seed_in_common() -> None:
+    for product in product_names():
+        for scenario in load_product(product).scenarios:
+            train, judged = scenario.seeds_of("train"), scenario.seeds_of("eval")
+            assert train.stop <= judged.start or judged.stop <= train.start
+
+
+class Overlapping(Scenario[Product]):
+    id = "shop/overlapping"
+    eval = range(5, 2**31)
+
+
+def test_splits_that_overlap_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"'shop/overlapping' has train seeds"):
+        Overlapping().seeds_of("eval")
+
+
+def test_seeds_of_a_split_need_a_scenario() -> None:
+    with pytest.raises(UsageError, match=r"^the eval seeds are not the same") as caught:
+        parse_seeds("eval:0:5", None)
     assert caught.value.hint
 
 

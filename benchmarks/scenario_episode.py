@@ -1,0 +1,158 @@
+"""What one episode of a scenario's reference shows: what it met, was served, and cost."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simharness.blame.attribution import judge
+from simharness.blame.case import story_of_episode
+from simharness.episode.play import drive
+from simharness.findings.detect import harness_findings
+from simharness.findings.story import AGENT
+
+if TYPE_CHECKING:
+    from simharness.episode.episode import Episode
+    from simharness.findings.story import Commit, Exchange, Story
+    from simharness.product.policy import Policy
+
+REFUSALS = ("conflict", "locked", "slot_taken")
+"""Refusals of a write because of somebody else's."""
+COUNTED = {
+    "INVALIDATE": "invalidations",
+    "LOCKWAIT": "lock waits",
+    "replica": "replica reads",
+    "index": "index reads",
+}
+"""What has to occur, by kind of row or source of an answer."""
+
+Shape = tuple[str, ...]
+"""Tools in the order of their calls, each with how it was answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One episode."""
+
+    seed: int
+    score: int
+    """Millionths; 0 where the harness failed."""
+    kind: str
+    """Class of the verdict."""
+    found: tuple[str, ...]
+    """Findings against the harness by all detectors, each with its explanation."""
+    unmet: tuple[str, ...]
+    """Evidence of the criteria that don't hold."""
+    calls: tuple[tuple[str, str], ...]
+    """Tool and arguments, as sent."""
+    shape: Shape
+    attempts: int
+    """Writes of rows that were there before."""
+    met: int
+    """Attempts that were refused, had to wait or came upon a row that had changed."""
+    cached: int
+    """Reads of all actors through views with a cache."""
+    hits: int
+    counts: Counter[str]
+    users: int
+    """Who called beside the agent."""
+    steps: int
+    """Thousandths of the budget."""
+    ticks: int
+    """Thousandths of the budget of simulated time."""
+    seconds: float
+    """Of wall time, judging left out."""
+
+
+def measured(episode: Episode, policy: Policy) -> Measured:
+    """Play an episode to its end and measure it. Raises HarnessError when the harness fails."""
+    start = time.perf_counter()
+    drive(episode, policy)
+    seconds = time.perf_counter() - start
+    verdict = judge(episode, policy, policy)
+    story = story_of_episode(episode)
+    found = [f for f in harness_findings(story) if f.code.startswith("H")]
+    attempts, met = contention(story)
+    caches = episode.product.caches()
+    counts: Counter[str] = Counter()
+    cached = hits = 0
+    for row in story.of("READ", "LIST"):
+        source = row.values["source"]
+        counts[source] += 1
+        if row.values["view"] in caches:
+            cached += 1
+            hits += source == "cache"
+    for kind in COUNTED:
+        counts[kind] += len(story.kinds.get(kind, ()))
+    users = {owner for owner, _ in story.calls if owner.startswith("user/")}
+    return Measured(
+        seed=episode.plan.seed,
+        score=episode.reward or 0,
+        kind=str(verdict.kind),
+        found=tuple(f"{f.code} {f.explanation}" for f in found),
+        unmet=tuple(f"{c.name}: {c.evidence}" for c in episode.criteria if not c.holds),
+        calls=tuple((e.tool, e.arguments or "{}") for e in story.exchanges.values()),
+        shape=tuple(answered(exchange) for exchange in story.exchanges.values()),
+        attempts=attempts,
+        met=met,
+        cached=cached,
+        hits=hits,
+        counts=Counter({told: counts[kind] for kind, told in COUNTED.items()}),
+        users=len(users),
+        steps=1000 * len(episode.steps) // episode.steps_max,
+        ticks=1000 * episode.world.ticks // episode.ticks_max,
+        seconds=seconds,
+    )
+
+
+def answered(exchange: Exchange) -> str:
+    """Give a call's tool, with a mark when it was refused."""
+    return exchange.tool + ("" if exchange.ok else "!")
+
+
+def contention(story: Story) -> tuple[int, int]:
+    """Count the agent's writes of rows that were there, and those that somebody got in the way of.
+
+    Somebody did where a write was refused (`conflict`, `locked`), where it waited for a lock, and
+    where somebody else had committed the row after the agent's last look at it.
+    """
+    waited = {row.values["n"] for row in story.of("LOCKWAIT") if foreign(row.values)}
+    attempts = met = 0
+    seen: dict[tuple[str, int], int] = {}
+    for n, exchange in story.exchanges.items():
+        call = exchange.rows.get("CALL")
+        if call is not None and call.values["writes"]:
+            answer = exchange.rows.get("RETURN")
+            refused = answer is not None and answer.values["status"] in REFUSALS
+            written = [commit for commit in exchange.commits if commit.before > 0]
+            if refused or written or n in waited:
+                attempts += 1
+                changed = any(unseen(story, commit, seen) for commit in written)
+                met += refused or n in waited or changed
+            for commit in exchange.commits:
+                seen[commit.table, commit.key] = commit.after
+        for row in exchange.reads:
+            v = row.values
+            table = v["view"].rpartition(".")[0]
+            if row.kind == "READ":
+                seen[table, v["key"]] = v["served"]
+            else:
+                for key, version in zip(v["rows"][::2], v["rows"][1::2], strict=True):
+                    seen[table, key] = version
+    return attempts, met
+
+
+def foreign(wait: dict[str, object]) -> bool:
+    """Tell whether the agent waits for somebody else."""
+    return wait["owner"] == AGENT and not str(wait["holder"]).startswith(f"{AGENT}#")
+
+
+def unseen(story: Story, write: Commit, seen: dict[tuple[str, int], int]) -> bool:
+    """Tell whether somebody else committed the row between the agent's last look and its write."""
+    last = seen.get((write.table, write.key))
+    return last is not None and any(
+        commit.owner != AGENT and last < commit.after <= write.before
+        for commit in story.commits.get((write.table, write.key), ())
+    )
