@@ -20,6 +20,7 @@ from simharness.selfcheck.variants import FIRST, VARIANTS, Axis, Order, Variant
 from simharness.values import fast_packer
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
     from simharness.lint.check import Finding
@@ -177,27 +178,26 @@ def play_all(
 ) -> list[Played]:
     """Play the base and the variants, several at a time; gives them in this order.
 
-    Raises HarnessError for the first that gives no digests, in the order of the variants.
+    Raises HarnessError for the first that gives no digests; the others are stopped then.
     """
     every = [FIRST, *variants]
+    running: list[subprocess.Popen[str]] = []
     with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as threads:
-        futures = {
-            threads.submit(
-                processes.play, variant, request, place / str(number), seconds
-            ): variant.name
+        futures = [
+            threads.submit(processes.play, variant, request, place / str(number), seconds, running)
             for number, variant in enumerate(every)
-        }
+        ]
         try:
             for done, future in enumerate(as_completed(futures), 1):
-                if future.exception() is not None:
-                    break
+                future.result()
                 if progress is not None:
-                    progress(done, len(every), futures[future])
-        finally:
-            threads.shutdown(wait=True, cancel_futures=True)
-    for future in futures:
-        if not future.cancelled() and (error := future.exception()) is not None:
-            raise error
+                    progress(done, len(every), every[futures.index(future)].name)
+        except BaseException:
+            # Also at Ctrl-C: leaving the pool waits for its threads, and they for the processes.
+            threads.shutdown(wait=False, cancel_futures=True)
+            for process in running:
+                process.kill()
+            raise
     return [future.result() for future in futures]
 
 

@@ -39,32 +39,46 @@ class Played:
         return self.folder / f"{number}.simrec"
 
 
-def play(variant: Variant, request: Request, folder: Path, seconds: int = SECONDS_MAX) -> Played:
-    """Play episodes in a fresh process. Raises HarnessError that names the variant."""
+def play(
+    variant: Variant,
+    request: Request,
+    folder: Path,
+    seconds: int,
+    running: list[subprocess.Popen[str]],
+) -> Played:
+    """Play episodes in a fresh process, which is added to `running` for whoever must stop it.
+
+    Raises HarnessError that names the variant.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     again = variant.shell(job_text(request, variant.order, variant.collector, None))
     line = variant.command(job_text(request, variant.order, variant.collector, folder))
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             line,
             env=variant.environment(),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=seconds,
-            check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise failed(variant, f"gave no answer in {seconds} s", again) from None
     except OSError as error:
         raise failed(variant, f"can't be started: {error.strerror}", again) from None
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-LINES_TOLD:]
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
+    with process:
+        running.append(process)
+        try:
+            answer, told = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise failed(variant, f"gave no answer in {seconds} s", again) from None
+    code = process.returncode
+    if code != 0:
+        said = told.strip().splitlines()[-LINES_TOLD:]
+        how = f"signal {-code}" if code < 0 else f"code {code}"
         raise failed(variant, f"ended with {how}: {' | '.join(said) or 'no reason given'}", again)
-    digests = answer_of(variant, done.stdout, again)
+    digests = answer_of(variant, answer, again)
     return Played(variant=variant, digests=digests, folder=folder, command=again)
 
 

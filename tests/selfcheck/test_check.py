@@ -5,6 +5,11 @@ All are played in one selfcheck, a scenario each: a process costs more than its 
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -250,6 +255,52 @@ def test_a_process_that_prints_garbage_is_named(tmp_path: Path) -> None:
     garbling = Variant(name="garbling", axis=Axis.PYTHON, python=str(script))
     with pytest.raises(HarnessError, match=r"'garbling' answered .* which holds no digests"):
         selfcheck(Request(scenarios=(scenario,), seeds=range(1)), variants=[garbling])
+
+
+def test_a_difference_on_another_python_alone_is_told_as_such(tmp_path: Path) -> None:
+    source = sizing('len(os.environ.get("SPELLING", ""))', "import os")
+    (scenario,) = installed(tmp_path, {"spelt": source}).values()
+    other = tmp_path / "other"
+    other.write_text(f'#!/bin/sh\nSPELLING=new exec {sys.executable} "$@"\n', encoding="utf-8")
+    other.chmod(0o755)
+    again = [one for one in VARIANTS if one.axis is Axis.REPEAT]
+    request = Request(scenarios=(scenario,), seeds=range(1), load="0")
+    found = selfcheck(request, {"other": str(other), "gone": "/no/such"}, variants=again)
+    assert [one.name for one in found.variants] == ["base again", "other"]
+    assert found.skipped == [("gone", "it can't be started: No such file or directory")]
+    assert [cause.axis for cause in found.causes(scenario)] == [Axis.PYTHON]
+
+
+def test_ctrl_c_stops_the_processes_too(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    source = product(
+        f"""
+def size() -> int:
+    open({str(began)!r}, "w").write(str(os.getpid()))
+    time.sleep(60)
+    return 1
+""",
+        "import os\nimport time",
+    )
+    (scenario,) = installed(tmp_path, {"sleepy": source}).values()
+    words = ["selfcheck", scenario, "--load", "0", "--pythons", "none"]
+    # A session of its own, so that the signal reaches the one process that it is sent to.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "simharness", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 30
+    while not (began.exists() and began.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    child = int(began.read_text())
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=20)
+    assert process.returncode == 130, told
+    assert told.split() == [b"stopped"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 def test_what_a_product_prints_is_not_taken_for_the_answer(tmp_path: Path) -> None:
