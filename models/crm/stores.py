@@ -33,7 +33,7 @@ CURRENCY = re.compile(r"[A-Z]{3}")
 class CrmStores(Product):
     """The tables of the CRM, without its tools."""
 
-    users = store(User, views=("auth", "detail"))
+    users = store(User, views=("auth", "detail"), write=("lock", "lock_wait", "scope"))
     accounts = store(Account, views=("detail", "list", "search", "feed"), unique=("domain",))
     contacts = store(Contact, views=("detail", "search"), unique=("email",))
     deals = store(Deal, views=("detail", "list", "search", "feed", "export"))
@@ -41,7 +41,7 @@ class CrmStores(Product):
     emails = store(Email, views=())
     meetings = store(Meeting, views=())
     quotes = store(Quote, views=())
-    approvals = store(ApprovalRequest, views=("detail",))
+    approvals = store(ApprovalRequest, views=("detail",), write=("lock", "lock_wait"))
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

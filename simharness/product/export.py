@@ -112,16 +112,17 @@ class ExportView(RowsView[R]):
         """
         world = self.world
         given = {row.id for row in rows}
-        seen = op.actor.reads
+        reads = op.actor.reads
         number = self.table.number
         out: list[int] = []
         for key, past in self.table.history.items():
             last = past[-1]
             if key in given or last.new is None or last.order > min(order, op.begin_order):
                 continue
-            served = seen.get((number, key), (0, None))[0]
-            if served < last.version and query.matches(last.new):
-                out += (key, served, last.version, world.ticks - last.t)
+            seen = reads.get((number, key), (0, None))[0]
+            due = [c for c in past if c.version > seen and c.new and query.matches(c.new)]
+            if due and query.matches(last.new):
+                out += (key, due[0].version - 1, last.version, world.ticks - due[0].t)
         return out
 
 

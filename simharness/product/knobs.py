@@ -15,6 +15,8 @@ from simharness.units import parse_duration
 if TYPE_CHECKING:
     from simharness.kernel.operation import Span
 
+NONE = "none"
+
 Parser = Callable[[object], Any]
 
 
@@ -148,16 +150,18 @@ def clock(key: str, doc: str) -> Knob:
 
 
 def words(key: str, options: tuple[str, ...], doc: str) -> Knob:
-    """Make a knob that holds a list of some words; none by default."""
+    """Make a knob that holds a list of some words; none by default, also told by ["none"]."""
 
     def parse(value: object) -> tuple[str, ...]:
         items = items_of(value)
+        if items is not None and list(items) == [NONE]:
+            return ()
         chosen = [item for item in items or () if isinstance(item, str) and item in options]
         if items is None or len(chosen) < len(items):
             raise UsageError(f"got {value!r}")
         return tuple(sorted(chosen))
 
-    return Knob(key, parse, [], doc, "a list of " + ", ".join(options))
+    return Knob(key, parse, [], doc, "a list of " + ", ".join(options) + ", or of 'none' alone")
 
 
 def items_of(value: object) -> Sequence[object] | None:

@@ -122,7 +122,7 @@ class OpenTransaction:
             true = table.version(key)
             served = row.version if row is not None else true + 1
             what = (view.number, key, served, true, 0, view.from_primary)
-            promised = (contract.staleness, int(contract.read_your_writes))
+            promised = (contract.staleness, contract.promises)
             world.emit((journal.READ, world.ticks, op.owner_number, op.n, *what, *promised))
             return row
         finally:

@@ -23,6 +23,7 @@ from simharness.product.store_spec import (
     FEED_KNOBS,
     LEASE_KNOBS,
     QUERY_KINDS,
+    WRITE_KNOBS,
     StoreSpec,
 )
 from simharness.product.view import Breach, DetailView, View, Waits
@@ -80,7 +81,7 @@ class Store(Generic[R]):
             self.table.leases = self.leases
             for name, attribute in LEASE_KNOBS:
                 settings.bind(f"{spec.name}.lease.{name}", self.leases, attribute)
-            for attribute in ("lock", "lock_wait", "token", "scope"):
+            for attribute in spec.write:
                 settings.bind(f"{spec.name}.write.{attribute}", self, attribute)
 
     def _add_view(self, kind: str, settings: Settings, shared: Shared) -> None:
@@ -152,7 +153,8 @@ class Store(Generic[R]):
     def sound_writes(self) -> dict[str, str]:
         """Give the knob values under which this store's writes lose nothing."""
         write = f"{self.spec.name}.write"
-        return {f"{write}.lock": "row", f"{write}.token": "read", f"{write}.scope": "fields"}
+        sound = {"lock": "row", "token": "read", "scope": "fields"}
+        return {f"{write}.{name}": sound[name] for name in self.spec.write if name in sound}
 
     def sound_leases(self) -> dict[str, Any]:
         """Give the knob values, parsed, under which this store's leases exclude each other."""
@@ -345,17 +347,22 @@ def editable(row_type: RowType[R], row: R) -> dict[str, object]:
 
 
 def store(
-    row: type[R], *, views: Iterable[str] = ("detail",), unique: Iterable[str] = ()
+    row: type[R],
+    *,
+    views: Iterable[str] = ("detail",),
+    unique: Iterable[str] = (),
+    write: Iterable[str] = WRITE_KNOBS,
 ) -> Store[R]:
     """Declare a table of a product, as a class attribute.
 
     Each world's product gets a `Store` in its place.
 
-    `views` names the ways to read it (detail, list, search, auth), `unique` the columns whose
-    values are unique.
+    `views` names the ways to read it (detail, list, search, auth, feed, export), `unique` the
+    columns whose values are unique. `write` names the knobs of its writes that some tool reads:
+    without a tool that takes if_version there is no `token`, without an edit no `scope`.
     """
     # `Product.__init__` puts the Store in its place.
-    return StoreSpec(row, views, unique)  # type: ignore[return-value]
+    return StoreSpec(row, views, unique, write)  # type: ignore[return-value]
 
 
 def query(matches: Any, /, **fields: object) -> Query:

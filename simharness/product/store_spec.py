@@ -30,6 +30,7 @@ CACHE_KNOBS = (
     "scope",
 )
 DETAIL_CACHE_KNOBS = ("negative_ttl", "shared_in_tx")
+WRITE_KNOBS = ("lock", "lock_wait", "token", "scope")
 FEED_KNOBS = ("payload", "poll")
 EXPORT_KNOBS = ("boundary", "stamp", "resolution")
 """Knobs of a view by the name of the attribute that they set."""
@@ -46,10 +47,18 @@ LEASE_KNOBS = (
 class StoreSpec(Generic[R]):
     """What a product class says of one of its stores."""
 
-    def __init__(self, row: type[R], views: Iterable[str], unique: Iterable[str]) -> None:
+    def __init__(
+        self,
+        row: type[R],
+        views: Iterable[str],
+        unique: Iterable[str],
+        write: Iterable[str] = WRITE_KNOBS,
+    ) -> None:
         self.row_type = RowType(row)
         self.views = tuple(views)
         self.unique = tuple(unique)
+        self.write = tuple(write)
+        """Those of WRITE_KNOBS that a tool of the product reads."""
         self.name = ""
         for kind in self.views:
             if kind not in KINDS:
@@ -81,25 +90,7 @@ class StoreSpec(Generic[R]):
             else:
                 out += feed_knobs(view) if kind == "feed" else export_knobs(view)
         if "detail" in self.views:
-            write = f"{self.name}.write"
-            out += [
-                knobs.choice(
-                    f"{write}.lock", ("row", "optimistic", "none"), "what guards a read-think-write"
-                ),
-                knobs.duration(
-                    f"{write}.lock_wait", "30s", "patience for a row lock, then `locked`"
-                ),
-                knobs.choice(
-                    f"{write}.token",
-                    ("read", "refreshed", "ignored"),
-                    "the version that if_version is held against",
-                ),
-                knobs.choice(
-                    f"{write}.scope",
-                    ("fields", "whole_record"),
-                    "whole_record also writes what the call leaves out, as the caller last read it",
-                ),
-            ]
+            out += write_knobs(self.name, self.write)
             out += lease_knobs(self.name)
         return out
 
@@ -111,7 +102,7 @@ def contract_knobs(view: str) -> list[Knob]:
         knobs.flag(f"{view}.read_your_writes", True, "contract: an actor sees its own writes"),
         knobs.words(
             f"{view}.signals",
-            ("as_of", "version", "none"),
+            ("as_of", "version"),
             "contract: what an answer says of its age",
         ),
     ]
@@ -172,6 +163,28 @@ def detail_cache_knobs(view: str) -> list[Knob]:
             "let what an open transaction reads of its own writes enter the cache",
         ),
     ]
+
+
+def write_knobs(table: str, names: tuple[str, ...]) -> list[Knob]:
+    """List the knobs of how rows of a table are written, those of some names."""
+    write = f"{table}.write"
+    every = [
+        knobs.choice(
+            f"{write}.lock", ("row", "optimistic", "none"), "what guards a read-think-write"
+        ),
+        knobs.duration(f"{write}.lock_wait", "30s", "patience for a row lock, then `locked`"),
+        knobs.choice(
+            f"{write}.token",
+            ("read", "refreshed", "ignored"),
+            "the version that if_version is held against",
+        ),
+        knobs.choice(
+            f"{write}.scope",
+            ("fields", "whole_record"),
+            "whole_record also writes what the call leaves out, as the caller last read it",
+        ),
+    ]
+    return [knob for knob in every if knob.key.rpartition(".")[2] in names]
 
 
 def lease_knobs(table: str) -> list[Knob]:
