@@ -18,6 +18,12 @@ Span = tuple[int, int]
 """An elastic wait: shortest and longest, in ticks; equal ends make it exact."""
 
 
+BEFORE_COMMIT = 1
+AFTER_COMMIT = 2
+IN_HANDLER = 3
+"""A call whose pin `crash` is one of these dies just before or after its first commit, or raises
+what no tool should. Whoever called is told `unknown_outcome`, or the episode is aborted."""
+
 NOTHING: Mapping[Any, int] = MappingProxyType({})
 """What an actor has written that has written nothing: most of a large crowd, most of the time."""
 
@@ -93,6 +99,7 @@ class Operation(Stream):
         "begin_order",
         "blocked_on",
         "breaches",
+        "crash",
         "owner_number",
         "pins",
         "world",
@@ -116,8 +123,11 @@ class Operation(Stream):
         stream = actor.stream
         if stream is not None and stream.n == n:
             self._words = stream._words
+        self.crash = 0
+        """Where its worker dies: a constant above, from the pin `crash`; 0 for nowhere."""
         if pins is not None:
             world.pins[actor.name, n] = pins
+            self.crash = pins.get("crash", 0)
         self.pins = pins
         """Waits fixed by the caller: name to ticks."""
         self.blocked_on: object = None

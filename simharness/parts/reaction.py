@@ -27,6 +27,7 @@ class Reaction(Operation):
 
     def __init__(self, world: World, actor: Actor, n: int, cause: Operation) -> None:
         super().__init__(world, actor, n, cause.pins)
+        self.crash = 0  # a crash is the cause's own
         self.cause = cause
         """The call, or whatever else began it all: no reaction itself."""
         self._open = True

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
+from simharness.kernel.operation import AFTER_COMMIT, BEFORE_COMMIT
+from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 from simharness.parts.table import Change, Table, flat_delta
 
@@ -133,6 +135,8 @@ class Transaction:
                 continue
             self._check_unique(table, key, fields)
             built.append((write, self._built(table, key, fields, insert=write.insert)))
+        if op.crash == BEFORE_COMMIT:
+            raise Crashed
         if op.actor.tokens:
             self._check_leases()
         self._done = True
@@ -176,6 +180,8 @@ class Transaction:
         if self._then is not None:
             for callback in self._then:
                 callback(order)
+        if op.crash == AFTER_COMMIT:
+            raise Crashed
         return order
 
     def then(self, callback: Callable[[int], None]) -> None:

@@ -6,7 +6,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from simharness.kernel import journal
+from simharness.kernel.operation import AFTER_COMMIT, BEFORE_COMMIT
 from simharness.kernel.world import Wait
+from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 from simharness.parts.transaction import Basis, Transaction
 from simharness.product.store import stale
@@ -144,9 +146,14 @@ class OpenTransaction:
                 if store.lock == "optimistic" and current != base:
                     raise stale(store.spec.name, key, base, current)
             rows = len(self._tx)
+            if op.crash == BEFORE_COMMIT:
+                self._crashed = True  # the connection is gone, and with it the transaction
+                raise Crashed
             if rows:
                 self._tx.commit()
             self.end("committed")
+            if op.crash == AFTER_COMMIT:
+                raise Crashed
             return rows
         finally:
             if not self.ended:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from simharness.errors import HarnessError, ProcessFailed, UnknownName, UsageError
 from simharness.kernel import journal
-from simharness.kernel.operation import Actor, Operation
+from simharness.kernel.operation import IN_HANDLER, Actor, Operation
 from simharness.kernel.world import place_of
 from simharness.parts.clock import API, Clock
 from simharness.parts.limit import RateLimit
@@ -218,13 +218,15 @@ class Product(Operations):
                     yield from pool.acquire(op)
                 holding = True
                 yield from self.authorize(op)
+            if op.crash == IN_HANDLER:
+                raise RuntimeError(f"tool {tool.name!r} was told to fail")
             return (yield from tool.function(self, op, **arguments))
         except Refused as refusal:
             status = refusal.code
             raise
         except Crashed:
             status = UNKNOWN
-            raise
+            raise Refused(UNKNOWN, "the worker of this call has died") from None
         except (Exception, SystemExit, GeneratorExit) as error:
             if was_closed(error):
                 raise

@@ -24,7 +24,7 @@ from simharness.findings.detect import harness_findings
 from simharness.findings.story import story_of_record
 from simharness.kernel import journal
 from simharness.kernel.journal import Decoder, Row
-from simharness.kernel.operation import Actor, Operation
+from simharness.kernel.operation import AFTER_COMMIT, BEFORE_COMMIT, IN_HANDLER, Actor, Operation
 from simharness.kernel.world import World
 from simharness.parts.transaction import Transaction
 from simharness.product.policy import Call
@@ -586,6 +586,31 @@ def test_a_tool_that_ends_the_program_is_a_failure_of_the_harness(how: str) -> N
     assert record.complete
     (finding,) = [f for f in harness_findings(story_of_record(record)) if f.code == "H810"]
     assert finding.evidence["type"] == how
+
+
+@pytest.mark.parametrize(("crash", "size"), [(BEFORE_COMMIT, 0), (AFTER_COMMIT, 9)])
+def test_a_worker_that_dies_at_the_commit_leaves_the_outcome_unknown(crash: int, size: int) -> None:
+    episode = workshop()
+    dies = raw("resize", part_id=1, size=9)
+    told = episode.call((dies,), pins=({"crash": crash},)).results[0]
+    assert (told.ok, told.value["code"]) == (False, "unknown_outcome")
+    parts = episode.product.stores["parts"]
+    assert parts.table.rows[1].size == size
+    assert parts.locks.holder(1) is None
+    seen = episode.call((raw("look", part_id=1),)).results[0]
+    assert seen.value["size"] == size
+    episode.stop()
+    episode.close()
+    assert_replays(episode)
+    story = story_of_record(record_of(episode), type(episode.product))
+    assert [f.code for f in harness_findings(story)] == []
+
+
+def test_a_handler_that_was_told_to_fail_aborts_the_step() -> None:
+    episode = workshop()
+    with pytest.raises(HarnessError, match="'look' was told to fail") as caught:
+        episode.call((raw("look", part_id=1),), pins=({"crash": IN_HANDLER},))
+    assert_aborted(episode, caught.value, 1)
 
 
 def test_a_call_that_nobody_runs_any_longer_has_not_raised() -> None:

@@ -13,6 +13,7 @@ from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.findings.detect import harness_findings
 from simharness.findings.story import StepSpan, Story, tell
 from simharness.kernel.journal import NAMES
+from simharness.kernel.operation import AFTER_COMMIT, BEFORE_COMMIT
 from simharness.parts.node import on_node
 from simharness.product.tool import Renderer
 from tests.product.conftest import Shop
@@ -876,6 +877,22 @@ def test_a_crash_ends_a_pause(bench: Callable[..., Bench]) -> None:
     b.at(11 * SECOND)
     assert afresh.value.id == 1
     b.at(100 * SECOND)
+    assert codes(b) == []
+
+
+@pytest.mark.parametrize(("crash", "stock"), [(BEFORE_COMMIT, 0), (AFTER_COMMIT, 7)])
+def test_a_worker_dies_around_the_commit_of_a_transaction(
+    bench: Callable[..., Bench], crash: int, stock: int
+) -> None:
+    b = bench({})
+    actor = begun(b)
+    do(b, actor, "db.update", tx="t", table="items", id=1, fields={"stock": 7})
+    died = b.run(b.shop.perform(actor, "db.commit", {"tx": "t"}, {"crash": crash}))
+    assert code(died) == "unknown_outcome"
+    assert b.table.rows[1].stock == stock
+    assert b.items.locks.holder(1) is None
+    assert b.last("TXEND")["reason"] == ("committed" if stock else "crashed")
+    begun(b, actor=actor)
     assert codes(b) == []
 
 
