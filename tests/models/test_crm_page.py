@@ -22,7 +22,7 @@ def told(marker: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def ticked(names: object) -> str:
+def ticked(names: str | tuple[str, ...]) -> str:
     return " ".join(f"`{name}`" for name in names) if isinstance(names, tuple) else f"`{names}`"
 
 
