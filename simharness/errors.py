@@ -16,7 +16,8 @@ SimharnessError             everything this package raises on purpose           
     ├── ProcessFailed       a simulated process raised; names it
     ├── Deadlock            nobody can move, or a call outlived every bound
     ├── ContractBreach      an observation broke its view's contract (`on_harness="raise"`)
-    └── HarnessUnhealthy    too many bad episodes; carries the rate
+    ├── HarnessUnhealthy    too many bad episodes; carries the rate
+    └── ForbiddenCall       a product called what would make a seed mean something else
 
 Every class takes its message first and keyword-free extras after it, all kept in `.args`: SimPy
 copies a failure as `type(e)(*e.args)`, and worker processes pickle it.
@@ -165,3 +166,9 @@ class HarnessUnhealthy(HarnessError):
     """Too many episodes failed because of the harness."""
 
     code = "SH-HAR-005"
+
+
+class ForbiddenCall(HarnessError):
+    """A product called what would make a seed mean something else, such as the machine's clock."""
+
+    code = "SH-HAR-006"

@@ -54,8 +54,11 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Raises Unread."""
+        from simharness.kernel.guard import guarded
+
         try:
-            return super().invoke(ctx)
+            with guarded():
+                return super().invoke(ctx)
         except BrokenPipeError as error:
             raise Unread from error
 

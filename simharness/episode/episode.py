@@ -23,7 +23,7 @@ from simharness.episode.step import (
 )
 from simharness.episode.transcript import RawCall, parse_arguments
 from simharness.errors import Deadlock, HarnessError, SimharnessError, UsageError
-from simharness.kernel import journal
+from simharness.kernel import guard, journal
 from simharness.kernel.calendar import format_instant
 from simharness.kernel.draws import Stream
 from simharness.kernel.operation import Actor, Operation
@@ -248,6 +248,7 @@ class Episode:
     def _step(self, given: Input) -> StepRecord:
         self.recorder.input(given.step, given.at, given.kind, input_payload(given))
         first = len(self.world.rows)
+        guard.begin()
         try:
             self.world.advance_to(given.at)
             results: list[Result] = self._calls(given) if given.kind == CALLS else []
@@ -268,6 +269,8 @@ class Episode:
                 reward = self._grade(ending, reason)
             encode = self._teller.encode
             told = [(r.ok, encode(r.value)) for r in results]
+            if (caught := guard.pending()) is not None:
+                raise caught
         except SimharnessError as error:
             raise self._abort(given, first, error) from error
         except (Exception, GeneratorExit) as error:
@@ -296,6 +299,8 @@ class Episode:
 
     def _abort(self, given: Input, first: int, error: BaseException) -> HarnessError:
         """Close the recording on a failure of the harness: the step is kept, the reward is None."""
+        # Whatever the product has made of it, a call that was forbidden is what is told.
+        error = guard.pending() or error
         at = format_duration(self.world.ticks)
         where = f"seed {self.plan.seed}, step {given.step}, simulated time {at}"
         failure = type(error) if isinstance(error, HarnessError) else HarnessError

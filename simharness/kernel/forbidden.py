@@ -299,6 +299,14 @@ NAMES: dict[str, str] = {
     "os.path.isfile": "SH007",
     "pathlib.Path.cwd": "SH005",
     "pathlib.Path.home": "SH005",
+    "pathlib.Path.glob": "SH008",
+    "pathlib.Path.iterdir": "SH008",
+    "pathlib.Path.open": "SH007",
+    "pathlib.Path.read_bytes": "SH007",
+    "pathlib.Path.read_text": "SH007",
+    "pathlib.Path.rglob": "SH008",
+    "pathlib.Path.write_bytes": "SH007",
+    "pathlib.Path.write_text": "SH007",
     "sys.argv": "SH005",
     "sys.exc_info": "SH018",
     "sys.exception": "SH018",
@@ -337,6 +345,7 @@ SAME_AS = {
     "_random": "random",
     "_socket": "socket",
     "_weakrefset": "weakref",
+    "genericpath": "os.path",
     "nt": "os",
     "ntpath": "os.path",
     "posix": "os",
@@ -357,8 +366,19 @@ def code_of(dotted: str) -> str | None:
     return found
 
 
+def may_at_import(dotted: str) -> bool:
+    """Whether a product may use a name while it is imported: it reads data that ship with it."""
+    return code_of(dotted) in ("SH007", "SH008") and dotted.startswith(
+        ("builtins.open", "io.", "os.", "glob.", "pathlib.")
+    )
+
+
 def public_name(dotted: str) -> str:
     """Give the name that people import, for one that a function says of itself."""
+    # Python 3.13 has made a package of pathlib.
+    dotted = dotted.replace("pathlib._local.", "pathlib.").replace(
+        "pathlib._abc.PathBase.", "pathlib.Path."
+    )
     head, _, rest = dotted.partition(".")
     name = f"{SAME_AS.get(head, head)}.{rest}" if rest else head
     return "builtins.open" if name == "io.open" else name

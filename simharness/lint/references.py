@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from simharness.kernel.forbidden import NAMES, PACKAGES, code_of
+from simharness.kernel.forbidden import NAMES, PACKAGES, code_of, may_at_import
 from simharness.lint.kinds import GENERATOR
 from simharness.lint.names import How
 from simharness.lint.sets import is_order_free
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 FILE_METHODS = {"read_text", "read_bytes", "write_text", "write_bytes"}
 """Methods of paths, by names that nothing else is likely to have."""
 FOLDER_METHODS = {"iterdir", "rglob", "glob"}
-DATA_AT_IMPORT = re.compile(r"(builtins\.open|io\.|os\.).*")
-"""What may read data that ship with a product while it is imported."""
 WORDS_OF_DATES = re.compile(r"%[aAbBcpxX]")
 
 
@@ -88,7 +86,7 @@ def found(file: File, node: ast.AST, dotted: str) -> Iterator[Spot]:
     subject = f"`{dotted.removeprefix('builtins.')}`"
     if code == "SH008":
         yield from folder(file, node, subject)
-    elif code == "SH007" and DATA_AT_IMPORT.fullmatch(dotted) and not file.in_function(node):
+    elif may_at_import(dotted) and not file.in_function(node):
         return
     elif code is not None:
         yield Spot(node, code, subject)

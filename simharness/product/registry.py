@@ -12,7 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simharness.errors import UnknownName, UsageError
+from simharness.errors import ForbiddenCall, UnknownName, UsageError
+from simharness.kernel import guard
 from simharness.product.product import Product
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ def load_product(name: str) -> type[Product]:
         raise UnknownName(f"{error.message}", error.hint)
     module_name, _, attribute = target.partition(":")
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
+        if module_name in sys.modules:
+            found = getattr(sys.modules[module_name], attribute)
+        else:
+            with guard.importing(_folder_of(module_name)):
+                found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:
         raise UsageError(
             f"product {name!r} can't be loaded from {target!r}: {error}",
@@ -82,6 +87,17 @@ def _entry_points() -> list[tuple[str, str]]:
     return [(point.name, point.value) for point in entry_points(group=GROUP)]
 
 
+def _folder_of(module_name: str) -> Path:
+    """Give where the code of a product lies: the package around its module, or its only file."""
+    top, _, below = module_name.partition(".")
+    spec = importlib.util.find_spec(top)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"no module named {top!r}")
+    if spec.submodule_search_locations is None:
+        return Path(spec.origin)
+    return Path(spec.origin).parent.joinpath(*below.split(".")[:-1])
+
+
 def _from_path(text: str) -> type[Product]:
     file_name, _, attribute = text.rpartition(":")
     path = Path(file_name)
@@ -99,7 +115,11 @@ def _from_path(text: str) -> type[Product]:
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
         try:
-            spec.loader.exec_module(module)
+            with guard.importing(full):
+                spec.loader.exec_module(module)
+        except ForbiddenCall:
+            del sys.modules[module_name]
+            raise
         except (Exception, SystemExit) as error:
             del sys.modules[module_name]
             raise UsageError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from benchmarks import costs, crowd, faults, scenarios, sound
+from benchmarks import costs, crowd, faults, guard, scenarios, sound
 
 if TYPE_CHECKING:
     import pytest
@@ -62,3 +62,10 @@ def test_scenarios_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_scenario_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert scenarios.main(["crm/nothing", "--workers", "1"]) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+def test_the_guard_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    guard.main(["--rounds", "2", "--episodes", "2", "--profile"])
+    cases = lines(capsys.readouterr().out)
+    assert [c["mode"] for c in cases] == ["on", "profile"]
+    assert all(c["guarded_unguarded"] for c in cases)

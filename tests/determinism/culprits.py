@@ -136,14 +136,7 @@ CULPRITS: dict[str, str] = {
     "environment": sizing('len(os.getenv("HOME", ""))', "import os"),
     "threads": sizing("threading.get_ident() % 10**9", "import threading"),
     "asyncio": product(
-        f"""
-async def later() -> int:
-    return 1
-
-
-def size() -> int:
-    return asyncio.run(later())  {MARK}
-""",
+        f"\ndef size() -> int:\n    asyncio.new_event_loop().close()  {MARK}\n    return 1\n",
         "import asyncio",
     ),
     "multiprocessing": sizing("multiprocessing.cpu_count()", "import multiprocessing"),
