@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from simharness.kernel.forbidden import FINE, NAMES, PACKAGES, RULES, code_of
-from simharness.lint.check import lint
+from simharness.lint.check import lint, lint_source
 from simharness.lint.files import own_models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,3 +46,12 @@ def test_our_own_products_are_clean_and_allow_nothing() -> None:
     assert [str(finding) for finding in report.findings] == []
     assert report.allowed == 0
     assert report.files >= len(list((ROOT / "models").rglob("*.py")))
+
+
+@pytest.mark.parametrize("name", ["products.md", "design.md"])
+def test_the_products_that_the_pages_build_are_clean(name: str) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    source = "\n".join(blocks)
+    assert "sh.Product" in source
+    assert lint_source(source, name) == ([], 0)
