@@ -379,11 +379,14 @@ class Episode:
         try:
             answer = yield from self.product.call(op, spec, arguments)
         except Refused as refusal:
-            return False, refusal.value()
-        value = self._renderer.render(answer)
-        if op.as_of >= 0 and isinstance(value, dict):
-            value = {**value, AS_OF: format_instant(self.world.epoch + op.as_of)}
-        return True, value
+            return False, self._dated(op, refusal.value())
+        return True, self._dated(op, self._renderer.render(answer))
+
+    def _dated(self, op: Operation, value: Any) -> Any:
+        """Let an answer, or a refusal, say as of when it is true, where a view signals that."""
+        if not op.dated or not isinstance(value, dict):
+            return value
+        return {**value, AS_OF: format_instant(self.world.epoch + op.as_of)}
 
     def _checked(self, op: Operation, call: RawCall) -> tuple[ToolSpec, dict[str, Any]] | Result:
         """Check a call as a model sent it; a bad one changes nothing and is answered at once."""

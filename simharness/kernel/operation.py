@@ -100,6 +100,7 @@ class Operation(Stream):
         "blocked_on",
         "breaches",
         "crash",
+        "dated",
         "owner_number",
         "pins",
         "world",
@@ -116,8 +117,10 @@ class Operation(Stream):
         """Instant of sending."""
         self.begin_order = world.order
         """Commits done before this call began."""
-        self.as_of = -1
-        """Tick as of which its answer says that it is true; -1 where it says nothing of that."""
+        self.as_of = world.ticks
+        """Tick before which its answer surely holds every commit; never later than its begin."""
+        self.dated = False
+        """Whether the answer says so."""
         self.access = 0
         """Accesses to parts so far: the `k` of their waits."""
         stream = actor.stream

@@ -53,7 +53,7 @@ class Entry:
         self.matches = matches
         """The predicate of a query."""
         self.as_of = as_of
-        """Tick up to which the answer surely holds every commit."""
+        """Tick before which the answer surely holds every commit."""
 
 
 class Cache:
@@ -148,7 +148,7 @@ class Cache:
     ) -> None:
         """Store an answer that was true as of `order`, `wait` ticks from now.
 
-        Nobody waits for it. `as_of` is the tick up to which it surely holds every commit.
+        Nobody waits for it. `as_of` is the tick before which it surely holds every commit.
         """
         if wait == 0:
             self._put(key, value, order, as_of, matches)

@@ -54,10 +54,15 @@ class Follower(Generic[R]):
     def lag(self, lag: Span) -> None:
         self._lags.append((self.world.order, lag))
 
-    @property
-    def horizon(self) -> int:
-        """The tick up to which all commits are surely taken over, whatever the draws."""
-        return max(0, self.world.ticks - self.lag[1])
+    def as_of(self) -> int:
+        """Give a tick before which it surely holds every commit, whatever the draws.
+
+        It knows what it lacks as well: commits that a pin or an earlier lag keeps back for longer.
+        """
+        self.order()
+        tick = max(0, self.world.ticks - self.lag[1])
+        changes = self.table.changes
+        return min(tick, changes[self._next].t) if self._next < len(changes) else tick
 
     def order(self) -> int:
         """Take over what is due; gives the commit order as of which it stands."""

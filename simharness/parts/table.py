@@ -180,10 +180,9 @@ class Table(Generic[R]):
 
     def successor(self, key: int, version: int) -> Change | None:
         """Give the commit that replaced `version` of a key."""
-        for change in self.history.get(key, ()):
-            if change.version > version:
-                return change
-        return None
+        past = self.history.get(key, ())
+        place = bisect_right(past, version, key=lambda change: change.version)
+        return past[place] if place < len(past) else None
 
     def changes_after(self, order: int) -> list[Change]:
         """Give the commits later than `order`."""

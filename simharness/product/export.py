@@ -7,6 +7,7 @@ elsewhere.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 from simharness.parts.row import R
@@ -14,7 +15,7 @@ from simharness.product.rows_view import Query, RowsView
 from simharness.product.view import PRIMARY, REPLICA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from simpy.events import Event
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from simharness.parts.table import Change, Table
     from simharness.product.view import Breach, Waits
 
+    Four = tuple[int, int, int, int]
+    """Key, version served, true version, age."""
+
 INCLUSIVE = "inclusive"
 COMMIT = "commit"
 
@@ -31,7 +35,7 @@ COMMIT = "commit"
 class ExportView(RowsView[R]):
     """Reads the rows whose stamp is not before an instant, in order of id."""
 
-    __slots__ = ("boundary", "resolution", "stamp")
+    __slots__ = ("_given", "boundary", "resolution", "stamp")
 
     def __init__(
         self,
@@ -49,6 +53,8 @@ class ExportView(RowsView[R]):
         """What a row is stamped with: the instant of its commit, or of the statement before it."""
         self.resolution = 1
         """Unit of stamps, in ticks."""
+        self._given: dict[str, dict[int, int]] = {}
+        """Newest version that each reader has been given here, by key."""
 
     def read(
         self, op: Operation, since: int, inclusive: bool | None = None
@@ -58,7 +64,7 @@ class ExportView(RowsView[R]):
         `inclusive` is the caller's own choice of the boundary; None leaves it to the product.
         """
         k = op.next_access()
-        world = self.world
+        world, table = self.world, self.table
         yield op.latency(self.waits.db, "db", k)
         unit = self.resolution
         cursor = since // unit
@@ -69,24 +75,38 @@ class ExportView(RowsView[R]):
             return stamp > cursor or (stamp == cursor and not strict)
 
         def due(row: R) -> bool:
-            return self._committed(row) // unit >= cursor
+            return self._committed(row) >= since
 
-        order, source, as_of = world.order, self.from_primary, world.ticks
-        find: Callable[[Callable[[R], bool]], Sequence[R]] = self.table.where
-        if self.route != PRIMARY and self.from_replica(op):
-            replica = self.replica
-            order, source, as_of = replica.order(), world.numbers[REPLICA], replica.horizon
-            if replica.mechanism not in world.repair:
-                find = lambda matches: replica.where(matches, order)  # noqa: E731
-        whole = f"export:{self.table.name}" in world.repair
-        rows = tuple(find(due if whole else exported))
         query = Query(f"since={since}" + (",strict" if strict else ""), due)
-        wrong = self.wrong(query, rows, order, op.begin_order) if order < op.begin_order else []
-        if inclusive is not False:
-            wrong = sorted_fours(wrong + self._missed(op, query, rows, order))
-        self.note(op, query, rows, order, source, wrong)
-        self.say_as_of(op, as_of)
-        return rows
+        order, source, as_of = world.order, self.from_primary, world.ticks
+        if self.route != PRIMARY and self.from_replica(op, refilling=False):
+            replica = self.replica
+            order, source, as_of = replica.order(), world.numbers[REPLICA], replica.as_of()
+            rows = replica.where(exported, order)
+            if replica.mechanism in world.repair and self._late(op, query, rows, order):
+                rows = table.where(exported)
+        else:
+            rows = table.where(exported)
+        given = self._given.setdefault(op.owner, {})
+        lost = self._missed(op, query, rows, order, given) if inclusive is not False else {}
+        if lost and f"export:{table.name}" in world.repair:
+            rows = sorted([*rows, *(table.rows[key] for key in lost)], key=lambda row: row.id)
+            lost = {}
+        fours = [four for four in self._late(op, query, rows, order) if four[0] not in lost]
+        fours += lost.values()
+        self.note(op, query, rows, order, source, [x for four in sorted(fours) for x in four], lost)
+        for row in rows:
+            given[row.id] = max(given.get(row.id, 0), row.version)
+        if source != self.from_primary or self.contract.dated:
+            self.say_as_of(op, as_of)
+        return tuple(rows)
+
+    def _late(self, op: Operation, query: Query, rows: Sequence[R], order: int) -> list[Four]:
+        """List what an answer as of `order` had not yet got, or still shows as it was."""
+        begin = op.begin_order
+        flat = self.wrong(query, rows, order, begin) if order < begin else []
+        # A row that is given although it needn't be is never wrong.
+        return [four for four in zip(*[iter(flat)] * 4, strict=True) if four[1] != four[2]]
 
     def _stated(self, row: R) -> int:
         """Give the instant of the statement that made a version of a row."""
@@ -99,33 +119,42 @@ class ExportView(RowsView[R]):
         return row.updated_at if change is None else self.world.epoch + change.t
 
     def _change(self, row: R) -> Change | None:
-        change: Change  # which `reversed` loses, because two of its fields are Any
-        for change in reversed(self.table.history.get(row.id, ())):
-            if change.new is row:
-                return change
-        return None
+        past = self.table.history.get(row.id, ())
+        place = bisect_left(past, row.version, key=lambda change: change.version)
+        return past[place] if place < len(past) and past[place].version == row.version else None
 
-    def _missed(self, op: Operation, query: Query, rows: Sequence[R], order: int) -> list[int]:
+    def _missed(
+        self,
+        op: Operation,
+        query: Query,
+        rows: Sequence[R],
+        order: int,
+        given: Mapping[int, int],
+    ) -> dict[int, Four]:
         """List rows that the source had, that are due, and that the reader has never been given.
 
-        Flat `[key, served, true, age, ...]`.
+        By key, each with version served, true version and age.
         """
-        world = self.world
-        given = {row.id for row in rows}
-        reads = op.actor.reads
-        number = self.table.number
-        out: list[int] = []
-        for key, past in self.table.history.items():
-            last = past[-1]
-            if key in given or last.new is None or last.order > min(order, op.begin_order):
+        world, table = self.world, self.table
+        shown = {row.id for row in rows}
+        latest = min(order, op.begin_order)
+        out: dict[int, Four] = {}
+        for key, past in table.history.items():
+            if key in shown or key not in table.rows:
                 continue
-            seen = reads.get((number, key), (0, None))[0]
-            due = [c for c in past if c.version > seen and c.new and query.matches(c.new)]
-            if due and query.matches(last.new):
-                out += (key, due[0].version - 1, last.version, world.ticks - due[0].t)
+            change = newest(past, latest)
+            if change is None or change.new is None or not query.matches(change.new):
+                continue
+            seen, _ = op.actor.reads.get((table.number, key), (0, None))
+            seen = max(seen, given.get(key, 0))
+            due = (c for c in past if seen < c.version <= change.version)
+            first = next((c for c in due if c.new is not None and query.matches(c.new)), None)
+            if first is not None:
+                out[key] = (key, first.version - 1, table.version(key), world.ticks - first.t)
         return out
 
 
-def sorted_fours(flat: Sequence[int]) -> list[int]:
-    """Sort `[key, served, true, age, ...]` by key."""
-    return [item for four in sorted(zip(*[iter(flat)] * 4, strict=True)) for item in four]
+def newest(past: Sequence[Change], order: int) -> Change | None:
+    """Give the last change that is not later than `order`."""
+    place = bisect_right(past, order, key=lambda change: change.order)
+    return past[place - 1] if place else None

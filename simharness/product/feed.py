@@ -93,15 +93,18 @@ class FeedView(RowsView[R]):
         told = reader.order = world.order
         if self.payload == ID and keys:
             yield op.latency(self.waits.db, "db", op.next_access())
-        rows, order, source, as_of = self._rows(op, keys)
-        wanted = frozenset(keys)
         text = "new" if since is None else f"since={since}"
-        query = Query(text, partial(is_among, wanted))
+        query = Query(text, partial(is_among, frozenset(keys)))
+        rows, order, source, as_of = self._rows(op, keys)
         wrong = self.wrong(query, rows, order, told) if order < told else []
+        names = world.repair
+        if wrong and (self.replica.mechanism in names or f"feed:{self.table.name}" in names):
+            rows, wrong = self._true(keys), []
         reader.behind = wrong[::4]
         reader.polled = world.ticks
         self.note(op, query, rows, order, source, wrong)
-        self.say_as_of(op, as_of)
+        if source != self.from_primary or self.contract.dated:
+            self.say_as_of(op, as_of)
         return rows
 
     def _due(self, reader: Reader, since: int | None) -> list[int]:
@@ -144,14 +147,18 @@ class FeedView(RowsView[R]):
     def _rows(self, op: Operation, keys: list[int]) -> tuple[tuple[R, ...], int, int, int]:
         """Read the rows: as their notices carry them, or again where the route says."""
         world = self.world
-        now = self.table.rows
-        true = tuple(now[key] for key in keys if key in now)
-        if self.payload != ID or self.route == PRIMARY or not self.from_replica(op):
-            return true, world.order, self.from_primary, world.ticks
+        if (
+            self.payload != ID
+            or self.route == PRIMARY
+            or not self.from_replica(op, refilling=False)
+        ):
+            return self._true(keys), world.order, self.from_primary, world.ticks
         replica = self.replica
         order = replica.order()
-        source, as_of = world.numbers[REPLICA], replica.horizon
-        if replica.mechanism in world.repair or f"feed:{self.table.name}" in world.repair:
-            return true, order, source, as_of
         found = (replica.row(key, order) for key in keys)
-        return tuple(row for row in found if row is not None), order, source, as_of
+        rows = tuple(row for row in found if row is not None)
+        return rows, order, world.numbers[REPLICA], replica.as_of()
+
+    def _true(self, keys: list[int]) -> tuple[R, ...]:
+        now = self.table.rows
+        return tuple(now[key] for key in keys if key in now)

@@ -11,7 +11,7 @@ from simharness.parts.row import R
 from simharness.product.view import INDEX, PRIMARY, REPLICA, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
 
     from simpy.events import Event
 
@@ -41,8 +41,12 @@ class RowsView(View[R]):
         order: int,
         source: int,
         wrong: Sequence[int],
+        lost: Collection[int] = (),
     ) -> None:
-        """Write a LIST row; `wrong` is flat `[key, served, true, age, ...]`."""
+        """Write a LIST row; `wrong` is flat `[key, served, true, age, ...]`.
+
+        `lost` are the keys that were passed over.
+        """
         world = self.world
         actor = op.actor
         shown: list[int] = []
@@ -70,7 +74,7 @@ class RowsView(View[R]):
         )
         if actor.audited:
             for key, served, true, age in zip(*[iter(wrong)] * 4, strict=True):
-                self.breach(op, key, served, true, age)
+                self.breach(op, key, served, true, age, lost=key in lost)
 
     def wrong(self, query: Query, rows: Sequence[R], order: int, begin_order: int) -> list[int]:
         """List what was out of date when the call began, for an answer as of `order`.
@@ -149,33 +153,35 @@ class QueryView(RowsView[R]):
             rows, order = tuple(self.table.where(query.matches)), world.order
             source, as_of = self.from_primary, world.ticks
         else:
-            rows, order, source, as_of = self._routed(op, query)
+            rows, order, source, as_of = self._routed(op, query, refilling=cache.ttl > 0)
         if cache.ttl:
             wait = op.wait_ticks(self.waits.put, "put", k)
             cache.fill(query.text, rows, order, wait, query.matches, as_of)
         self._served(op, query, rows, order, source)
-        self.say_as_of(op, as_of)
+        if source != self.from_primary or self.contract.dated:
+            self.say_as_of(op, as_of)
         return rows
 
-    def _routed(self, op: Operation, query: Query) -> tuple[tuple[R, ...], int, int, int]:
+    def _routed(
+        self, op: Operation, query: Query, *, refilling: bool
+    ) -> tuple[tuple[R, ...], int, int, int]:
         """Read where the knobs say: rows, their order, the source's number, and as of when."""
         world = self.world
-        if self.route == INDEX:
-            follower, source = self.index, world.numbers[INDEX]
-        elif self.from_replica(op):
+        if self.from_replica(op, refilling=refilling):
             follower, source = self.replica, world.numbers[REPLICA]
+        elif self.route == INDEX:
+            follower, source = self.index, world.numbers[INDEX]
         else:
             rows = tuple(self.table.where(query.matches))
             return rows, world.order, self.from_primary, world.ticks
         order = follower.order()
-        if follower.mechanism in world.repair:
+        found = follower.where(query.matches, order)
+        if follower is self.index and self.hydrate == PRIMARY:
+            now = self.table.rows
+            found = [now[row.id] for row in found if row.id in now]
+        if follower.mechanism in world.repair and self.wrong(query, found, order, op.begin_order):
             found = self.table.where(query.matches)
-        else:
-            found = follower.where(query.matches, order)
-            if follower is self.index and self.hydrate == PRIMARY:
-                now = self.table.rows
-                found = [now[row.id] for row in found if row.id in now]
-        return tuple(found), order, source, follower.horizon
+        return tuple(found), order, source, follower.as_of()
 
     def _served(
         self, op: Operation, query: Query, rows: Sequence[R], order: int, source: int

@@ -7,7 +7,6 @@ This file has what all views share and the view of one row; `rows_view` has thos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from simharness.kernel import journal
@@ -42,20 +41,45 @@ VERSIONS = 2
 meant to be compared, so that an old one counts as signalled."""
 
 
-@dataclass(slots=True)
 class Contract:
     """What a view promises its readers."""
 
-    staleness: int = 0
-    """Ticks by which an answer may lag the truth."""
-    read_your_writes: bool = True
-    signals: tuple[str, ...] = ()
-    """What an answer says of its age: as_of, version."""
+    __slots__ = ("_read_your_writes", "_signals", "dated", "promises", "staleness")
+
+    def __init__(self) -> None:
+        self.staleness = 0
+        """Ticks by which an answer may lag the truth."""
+        self.promises = OWN_WRITES
+        """The flags of a READ or LIST row; kept up to date here, because every read takes them."""
+        self.dated = False
+        """Whether answers say as of when they are true."""
+        self._read_your_writes = True
+        self._signals: tuple[str, ...] = ()
 
     @property
-    def promises(self) -> int:
-        """The flags of a READ or LIST row."""
-        return OWN_WRITES * self.read_your_writes | VERSIONS * ("version" in self.signals)
+    def read_your_writes(self) -> bool:
+        """Whether an actor sees what it has itself written."""
+        return self._read_your_writes
+
+    @read_your_writes.setter
+    def read_your_writes(self, promised: bool) -> None:
+        self._read_your_writes = promised
+        self._note()
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """What an answer says of its age: as_of, version."""
+        return self._signals
+
+    @signals.setter
+    def signals(self, signals: tuple[str, ...]) -> None:
+        self._signals = signals
+        self._note()
+
+    def _note(self) -> None:
+        self.dated = "as_of" in self._signals
+        versions = "version" in self._signals
+        self.promises = OWN_WRITES * self._read_your_writes | VERSIONS * versions
 
 
 class Breach(NamedTuple):
@@ -131,25 +155,36 @@ class View(Generic[R]):
         self.mechanism = f"cache:{self.name}"
         """How ablation names the cache of this view."""
 
-    def from_replica(self, op: Operation) -> bool:
-        """Tell whether an answer that is due now comes from the replica."""
-        route = self.route
-        if route == STICKY:
+    def from_replica(self, op: Operation, *, refilling: bool) -> bool:
+        """Tell whether an answer that is due now, for a cache or not, comes from the replica."""
+        if refilling and self.refill == REPLICA:
+            return True
+        if self.route == STICKY:
             return op.actor.wrote.get(self.table.number, 0) <= self.replica.order()
-        return route == REPLICA or self.refill == REPLICA
+        return self.route == REPLICA
 
     def say_as_of(self, op: Operation, tick: int) -> None:
-        """Let the answer of a call say as of when it is true, where the contract wants that."""
-        if "as_of" in self.contract.signals:
-            op.as_of = tick if op.as_of < 0 else min(op.as_of, tick)
+        """Note a tick before which this part of a call's answer surely holds every commit.
 
-    def breach(self, op: Operation, key: int, served: int, true: int, age: int) -> None:
-        """Note a row of the journal's last read that breaks the contract, if it does."""
+        The earliest counts for the whole answer, which names it if any of its views has to. What
+        comes from the primary needs no note: it is no older than its call.
+        """
+        op.as_of = min(op.as_of, tick)
+        if self.contract.dated:
+            op.dated = True
+
+    def breach(
+        self, op: Operation, key: int, served: int, true: int, age: int, *, lost: bool = False
+    ) -> None:
+        """Note a row of the journal's last read that breaks the contract, if it does.
+
+        `lost`: it was passed over, which no staleness allows.
+        """
         contract = self.contract
         own = (
             contract.read_your_writes and op.actor.writes.get((self.table.number, key), 0) > served
         )
-        if age > contract.staleness or own:
+        if age > contract.staleness or own or lost:
             op.breaches += 1
             last = len(self.world.rows) - 1
             self.breaches.append(Breach(last, self.name, key, served, true, age, own))
@@ -190,24 +225,29 @@ class DetailView(View[R]):
                 else:
                     row, order = entry.value, entry.order
                 self._note(op, key, row, order, self.from_cache)
-                self.say_as_of(op, entry.as_of)
+                if not self.is_auth:
+                    self.say_as_of(op, entry.as_of)
                 return row
             shown = cache.shown(key)
             world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, shown))
         yield op.latency(self.waits.db, "db", k)
         row, order = self.table.rows.get(key), world.order
         source, as_of = self.from_primary, world.ticks
-        if (self.route != PRIMARY or self.refill != PRIMARY) and self.from_replica(op):
-            replica = self.replica
-            source, as_of = world.numbers[REPLICA], replica.horizon
+        if (self.route != PRIMARY or self.refill != PRIMARY) and self.from_replica(
+            op, refilling=bool(caching)
+        ):
+            replica, table = self.replica, self.table
+            source, as_of = world.numbers[REPLICA], replica.as_of()
             order = replica.order()  # also when repaired: what then changes is the value alone
-            if replica.mechanism not in world.repair:
+            wrong = table.version_at(key, order) < table.version_at(key, op.begin_order)
+            if not (wrong and replica.mechanism in world.repair):
                 row = replica.row(key, order)
         if caching:
             wait = op.wait_ticks(self.waits.put, "put", k)
             cache.fill(key, row, order, wait, as_of=as_of)
         self._note(op, key, row, order, source)
-        self.say_as_of(op, as_of)
+        if (source != self.from_primary or self.contract.dated) and not self.is_auth:
+            self.say_as_of(op, as_of)
         return row
 
     def _note(self, op: Operation, key: int, row: R | None, order: int, source: int) -> None:
