@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.episode.plan import load_text, setting_text
 from simharness.episode.start import schemas_digest, templates
@@ -382,11 +382,11 @@ class Episode:
             return False, self._dated(op, refusal.value())
         return True, self._dated(op, self._renderer.render(answer))
 
-    def _dated(self, op: Operation, value: Any) -> Any:
+    def _dated(self, op: Operation, value: object) -> Any:
         """Let an answer, or a refusal, say as of when it is true, where a view signals that."""
         if not op.dated or not isinstance(value, dict):
             return value
-        return {**value, AS_OF: format_instant(self.world.epoch + op.as_of)}
+        return {**cast("dict[str, Any]", value), AS_OF: format_instant(self.world.epoch + op.as_of)}
 
     def _checked(self, op: Operation, call: RawCall) -> tuple[ToolSpec, dict[str, Any]] | Result:
         """Check a call as a model sent it; a bad one changes nothing and is answered at once."""

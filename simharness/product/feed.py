@@ -38,15 +38,13 @@ def is_among(keys: frozenset[int], row: Row) -> bool:
 class Reader:
     """How far one actor has come."""
 
-    __slots__ = ("behind", "order", "polled")
+    __slots__ = ("behind", "order")
 
     def __init__(self) -> None:
         self.order = 0
         """Commit order up to which it has been told."""
-        self.behind: list[int] = []
-        """Rows that were shown older than their notice, by id."""
-        self.polled = 0
-        """Tick of its last answer."""
+        self.behind: dict[int, int] = {}
+        """Ids of rows that were shown older than their notice, with the tick of the last time."""
 
 
 class FeedView(RowsView[R]):
@@ -100,8 +98,9 @@ class FeedView(RowsView[R]):
         names = world.repair
         if wrong and (self.replica.mechanism in names or f"feed:{self.table.name}" in names):
             rows, wrong = self._true(keys), []
-        reader.behind = wrong[::4]
-        reader.polled = world.ticks
+        for key in keys:
+            reader.behind.pop(key, None)
+        reader.behind.update(dict.fromkeys(wrong[::4], world.ticks))
         self.note(op, query, rows, order, source, wrong)
         if source != self.from_primary or self.contract.dated:
             self.say_as_of(op, as_of)
@@ -115,8 +114,9 @@ class FeedView(RowsView[R]):
         else:
             tick = since - self.world.epoch
             keys = {key for key, past in table.history.items() if past[-1].t >= tick}
-        if self.poll and self.world.ticks >= reader.polled + self.poll:
-            keys.update(reader.behind)
+        if self.poll:
+            latest = self.world.ticks - self.poll
+            keys.update(key for key, shown in reader.behind.items() if shown <= latest)
         return sorted(keys)
 
     def _notice(self, reader: Reader, deadline: int) -> Event:
@@ -129,7 +129,7 @@ class FeedView(RowsView[R]):
         self._waiting.append(wait)
         until = deadline
         if self.poll and reader.behind:
-            until = min(until, max(reader.polled + self.poll, world.ticks + 1))
+            until = min(until, max(min(reader.behind.values()) + self.poll, world.ticks + 1))
 
         def give_up(_: Event) -> None:
             if not wait.triggered:
