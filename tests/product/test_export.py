@@ -50,8 +50,8 @@ def test_an_inclusive_boundary_repeats_and_loses_nothing() -> None:
 def test_a_strict_boundary_passes_over_what_shares_the_cursors_instant() -> None:
     b = Desk(STRICT)
     assert twice_in_an_instant(b) == {}
-    assert b.wrong() == [(2, 0, 2, 30)]
-    assert b.breaches() == [("items.export", 2, 0, 2, 30, False)]
+    assert b.wrong() == [(2, 1, 2, 30)]
+    assert b.breaches() == [("items.export", 2, 1, 2, 30, False)]
     assert b.last("LIST")["query"] == "since=10,strict"
 
 
@@ -113,8 +113,8 @@ def test_the_stamp_of_a_commit_comes_after_all_that_was_exported_before_it() -> 
 def test_the_stamp_of_a_statement_may_lie_before_the_cursor() -> None:
     b = Desk(STATEMENT)
     assert long_transaction(b) == {2: 2}
-    assert b.wrong() == [(1, 0, 2, 40)]
-    assert b.breaches() == [("items.export", 1, 0, 2, 40, False)]
+    assert b.wrong() == [(1, 1, 2, 40)]
+    assert b.breaches() == [("items.export", 1, 1, 2, 40, False)]
 
 
 def test_an_insert_has_the_instants_of_its_statement_and_of_its_commit() -> None:
@@ -156,7 +156,7 @@ def test_a_coarse_stamp_with_a_strict_boundary_passes_over_the_rest_of_the_unit(
     b.write(2, stock=1)
     b.at(3_000)
     assert b.exported(1_200) == {}
-    assert b.wrong() == [(2, 0, 2, 1_100)]
+    assert b.wrong() == [(2, 1, 2, 1_100)]
 
 
 def test_what_lies_before_the_cursor_is_not_due() -> None:
@@ -191,7 +191,7 @@ def test_a_change_passed_over_behind_a_later_one_is_named_all_the_same() -> None
     b.write(2, stock=2)  # not yet in the replica
     b.at(150)
     assert b.exported(10) == {}
-    assert b.wrong() == [(2, 0, 3, 140)]
+    assert b.wrong() == [(2, 1, 3, 140)]
 
 
 # --- readers that follow their cursor -------------------------------------------------------------
