@@ -225,7 +225,7 @@ class DetailView(View[R]):
                 else:
                     row, order = entry.value, entry.order
                 self._note(op, key, row, order, self.from_cache)
-                if not self.is_auth:
+                if self.contract.dated or not self.is_auth:
                     self.say_as_of(op, entry.as_of)
                 return row
             shown = cache.shown(key)
@@ -246,7 +246,7 @@ class DetailView(View[R]):
             wait = op.wait_ticks(self.waits.put, "put", k)
             cache.fill(key, row, order, wait, as_of=as_of)
         self._note(op, key, row, order, source)
-        if (source != self.from_primary or self.contract.dated) and not self.is_auth:
+        if self.contract.dated or (source != self.from_primary and not self.is_auth):
             self.say_as_of(op, as_of)
         return row
 
