@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -313,3 +313,26 @@ class Mine(datetime.datetime):
 )
 def test_things_know_their_names(called: object, name: str) -> None:
     assert name_of(called) == name
+
+
+@pytest.mark.usefixtures("patching")
+def test_replaced_functions_are_put_back() -> None:
+    import simharness.models.crm.rules as rules
+
+    names, before = dict(vars(rules)), (time.time, random.Random.__init__, os.getpid)
+    with guarded("on"):
+        assert time.time is not before[0]
+        assert vars(rules)["id"] is not id
+    assert vars(rules) == names
+    assert (time.time, random.Random.__init__, os.getpid) == before
+
+
+def test_a_file_that_becomes_a_product_is_guarded_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "late.py"
+    names: dict[str, Any] = {"time": time}
+    exec(compile("def now():\n    return time.time()\n", str(path), "exec"), names)
+    with guarded("profile" if not NEW else "on"):
+        assert names["now"]() > 0
+    guard.watch(path)
+    with guarded("profile" if not NEW else "on"), pytest.raises(ForbiddenCall, match=r"late\.py:2"):
+        names["now"]()
