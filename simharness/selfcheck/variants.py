@@ -11,6 +11,10 @@ import sys
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Axis(StrEnum):
@@ -89,11 +93,11 @@ class Variant:
             for key, value in os.environ.items()
             if key not in DROPPED and not key.startswith("LC_")
         }
-        return {**inherited, **self.own_variables()}
+        return {**inherited, **self.own_variables(self.paths)}
 
-    def own_variables(self) -> dict[str, str]:
+    def own_variables(self, paths: Sequence[str]) -> dict[str, str]:
         """Give the variables that the process doesn't inherit."""
-        paths = [*self.paths]
+        paths = [*paths]
         if self.python == sys.executable and "PYTHONPATH" in os.environ:
             paths.append(os.environ["PYTHONPATH"])
         return {**BASE, "PYTHONPATH": os.pathsep.join(paths), **self.variables}
@@ -105,7 +109,8 @@ class Variant:
     def shell(self, *words: str) -> str:
         """Give the same as one line for a shell, with the variables that matter."""
         unset = [f"-u{key}" for key in DROPPED if key in os.environ and key not in BASE]
-        given = [f"{key}={value}" for key, value in self.own_variables().items()]
+        # The folder that a check makes for another Python doesn't outlive it.
+        given = [f"{key}={value}" for key, value in self.own_variables([str(ROOT)]).items()]
         return shlex.join(["env", *unset, *given, *self.command(*words)])
 
 

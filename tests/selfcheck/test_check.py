@@ -282,6 +282,9 @@ def test_a_difference_on_another_python_alone_is_told_as_such(tmp_path: Path) ->
     assert [one.name for one in found.variants] == ["base again", "other"]
     assert found.skipped == [("gone", "it can't be started: No such file or directory")]
     assert [cause.axis for cause in found.causes(scenario)] == [Axis.PYTHON]
+    lines = (found.command, found.diverged[0].command)
+    answers = [subprocess.check_output(line, shell=True, text=True) for line in lines]
+    assert answers[0] != answers[1], "what is told to be run again outlives the check"
 
 
 def test_ctrl_c_stops_the_processes_too(tmp_path: Path) -> None:
