@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simharness.models.crm.scenarios.dedupe import Dedupe
 from simharness.models.crm.scenarios.negotiation import Negotiation
 
 if TYPE_CHECKING:
     from simharness.api import Scenario
 
-SCENARIOS: tuple[Scenario[Any], ...] = (Negotiation(),)
+SCENARIOS: tuple[Scenario[Any], ...] = (Negotiation(), Dedupe())
