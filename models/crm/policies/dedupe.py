@@ -48,13 +48,12 @@ class Clerk:
         self.account_id: int = task.brief["account_id"]
         self.keep: str = task.brief["keep"]
         self.until = parse_instant(task.brief["until"])
-        self.domain = ""
+        self.domain = self.title = ""
         self.known: dict[int, dict[str, Any]] = {}
         """Contacts that were found, by id."""
         self.gone: set[int] = set()
         """Contacts that are no more; a search may still show them."""
         self.searched: set[str] = set()
-        self.deals: list[int] = []
         self.aliases: list[tuple[str, str]] = []
         self.merged = 0
         self.waited: dict[str, int] = {}
@@ -62,9 +61,9 @@ class Clerk:
     def work(self) -> Play:
         """Find, merge, look again after the last addition, and say what came of it."""
         account = yield from read("get_account", account_id=self.account_id)
-        self.domain = account["domain"]
+        self.domain, self.title = account["domain"], account["title"]
         yield from self.search(f"@{self.domain}")
-        yield from self.read_notes(account["title"])
+        yield from self.read_notes()
         complete = 0
         while True:
             yield from self.search_names()
@@ -114,11 +113,10 @@ class Clerk:
                 self.searched.add(last)
                 yield from self.search(last)
 
-    def read_notes(self, title: str) -> Play:
+    def read_notes(self) -> Play:
         """Read the notes on the account's deals for new names."""
-        found = yield from read("search_deals", text=title)
-        self.deals = [d["id"] for d in found["deals"] if d["account_id"] == self.account_id]
-        for deal_id in self.deals:
+        found = yield from read("search_deals", text=self.title)
+        for deal_id in [d["id"] for d in found["deals"] if d["account_id"] == self.account_id]:
             page: int | None = 1
             while page is not None:
                 told = yield from read("list_activities", deal_id=deal_id, page=page)
@@ -212,10 +210,13 @@ class Clerk:
         if self.keep == "reachable":
             rows.sort(key=lambda row: row["status"] != "active")
         elif self.keep == "champion":
-            held: list[int] = []
-            for deal_id in self.deals:
-                deal = yield from read("get_deal", deal_id=deal_id)
-                if deal["stage"] in OPEN_STAGES:
-                    held.append(deal["champion_id"])
+            # Deals are as of seconds ago, which is soon enough: whoever becomes a champion now may
+            # be given up for a while.
+            found = yield from read("search_deals", text=self.title)
+            held = [
+                deal["champion_id"]
+                for deal in found["deals"]
+                if deal["account_id"] == self.account_id and deal["stage"] in OPEN_STAGES
+            ]
             rows.sort(key=lambda row: -held.count(row["id"]))
         return int(rows[0]["id"])

@@ -187,7 +187,7 @@ class Dedupe(Scenario["Crm"]):
             activities.start_with(
                 Activity(
                     id=activities.top + 1,
-                    deal_id=about[(story["note"] + 5 * k) % len(about)],
+                    deal_id=about[(int(story["note"]) + 5 * k) % len(about)],
                     kind="note",
                     body=text,
                     author_id=1 + k,

@@ -228,4 +228,4 @@ class Judge:
 
 
 def _moved(change: Change, column: str) -> bool:
-    return getattr(change.old, column) != getattr(change.new, column)
+    return bool(getattr(change.old, column) != getattr(change.new, column))

@@ -84,7 +84,7 @@ def likes(story: Mapping[str, Any]) -> int:
 
 def domain_of(story: Mapping[str, Any]) -> str:
     """Give the domain of the account."""
-    return f"{COMPANIES[story['account'] - 1].lower()}.example"
+    return f"{COMPANIES[int(story['account']) - 1].lower()}.example"
 
 
 def twinned(story: Mapping[str, Any], person: int) -> bool:
@@ -171,8 +171,8 @@ def look_alike(story: Mapping[str, Any], originals: Sequence[Contact], k: int) -
     elif kind == "mailbox":
         email, role = f"{BOXES[k - 1]}@{domain_of(story)}", MAILBOX
     elif kind == "elsewhere":
-        account = (story["account"] + 6 + k) % ACCOUNTS + 1
-        email = f"{first}.{last}@{COMPANIES[account - 1].lower()}.example"
+        other = (int(story["account"]) + 6 + k) % ACCOUNTS
+        account, email = other + 1, f"{first}.{last}@{COMPANIES[other].lower()}.example"
     else:
         email, account, role = f"{first}.{last}.{k}@post.example", None, ""
     return Entry(
