@@ -12,7 +12,8 @@ from simharness.blame.case import story_of_episode
 from simharness.findings.detect import harness_findings
 from simharness.kernel.draws import Draws, Stream
 from simharness.models.crm.base import CONTACTS_EACH, base_rows
-from simharness.models.crm.names import renaming, same_name, same_role
+from simharness.models.crm.names import parts_of, renaming, same_name, same_role
+from simharness.models.crm.policies.asking import read
 from simharness.models.crm.policies.dedupe import Clerk, expert
 from simharness.models.crm.scenarios.dedupe import KEEP, Dedupe
 from simharness.models.crm.scenarios.duplicates import FIRST_NEW, LIKES, entries
@@ -85,6 +86,18 @@ def impossible(*refs: str) -> Call:
     return Call("finish", {"message": "x", "outcome": "impossible", "refs": list(refs)})
 
 
+def hasty(task: Task) -> Generator[Action, Observation, None]:
+    """Merge who has one name, as the first search shows it, into the lowest id, and leave."""
+    account = yield from read("get_account", account_id=task.brief["account_id"])
+    found = yield from read("search_contacts", text=f"@{account['domain']}")
+    first: dict[tuple[str, str], int] = {}
+    for row in found["contacts"]:
+        target = first.setdefault(parts_of(row["full_name"]), row["id"])
+        if target != row["id"]:
+            yield Call("merge_contacts", {"source_id": row["id"], "target_id": target})
+    yield Call("finish", {"message": "The duplicates are merged.", "outcome": "done"})
+
+
 # --- the reference --------------------------------------------------------------------------------
 
 
@@ -134,7 +147,7 @@ def test_whoever_does_something_else_gets_nothing(name: str) -> None:
 
 
 def test_whoever_trusts_the_first_search_seldom_gets_anything() -> None:
-    assert sum(played("hasty", seed).reward == 1_000_000 for seed in SEEDS) <= 0.1 * len(SEEDS)
+    assert sum(played(hasty, seed).reward == 1_000_000 for seed in SEEDS) <= 0.1 * len(SEEDS)
 
 
 @pytest.mark.parametrize("seed", range(4))

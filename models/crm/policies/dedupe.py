@@ -1,11 +1,11 @@
-"""The reference of crm/dedupe, and one that leaves too soon."""
+"""The reference of crm/dedupe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Call, parse_instant
-from simharness.models.crm.names import MAILBOX, parts_of, renaming, same_name, same_role
+from simharness.models.crm.names import MAILBOX, renaming, same_name, same_role
 from simharness.models.crm.policies.asking import Impatient, read, tried
 from simharness.models.crm.rules import OPEN_STAGES
 
@@ -27,18 +27,6 @@ def expert(task: Task) -> Play:
         yield from Clerk(task).work()
     except Impatient as reason:
         yield Call("finish", {"message": str(reason), "outcome": "handed_over"})
-
-
-def hasty(task: Task) -> Play:
-    """Merge who has one name, as the first search shows it, into the lowest id, and leave."""
-    account = yield from read("get_account", account_id=task.brief["account_id"])
-    found = yield from read("search_contacts", text=f"@{account['domain']}")
-    first: dict[tuple[str, str], int] = {}
-    for row in found["contacts"]:
-        target = first.setdefault(parts_of(row["full_name"]), row["id"])
-        if target != row["id"]:
-            yield Call("merge_contacts", {"source_id": row["id"], "target_id": target})
-    yield Call("finish", {"message": "The duplicates are merged.", "outcome": "done"})
 
 
 class Clerk:

@@ -76,7 +76,6 @@ class Dedupe(Scenario["Crm"]):
     team = TEAM
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": dedupe.expert,
-        "hasty": dedupe.hasty,
         "nurture": coping.nurture,
     }
 
