@@ -399,6 +399,8 @@ def silent_staleness(story: Story) -> Iterator[Finding]:
             later = newer_than(story, table, key, served, row.index)
             if not later or any(c.owner == AGENT for c in later):
                 continue
+            if passed_over(story, row, key, served):
+                continue  # no lag: it will never come
             text = (
                 f"{v['view']} served {table}:{key} v{served}, out of date for "
                 f"{humanize(age)} (now v{true}): allowed up to {humanize(v['bound'])}, and not said"
