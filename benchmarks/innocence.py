@@ -2,7 +2,8 @@
 
 Failed episodes of models are sent again, call by call at the recorded instants, with one cache
 telling the truth that had served nobody a wrong value. Nothing may change: no outcome and no
-journal row. They are taken from a sound world, and from one in which another cache is guilty.
+journal row. They are taken from a sound world, and from one in which another cache is guilty. The
+same is done with replicas, indexes, feeds and exports; their control repairs one that lagged.
 
 The first control repairs the guilty cache, which has to change rows. The second does what ablation
 must not do: it takes the cache away (its TTL is 0) in a world that draws by position, from one
@@ -30,6 +31,7 @@ from simharness.episode.episode import Episode
 from simharness.episode.play import drive
 from simharness.episode.policies import scripted
 from simharness.errors import UsageError
+from simharness.findings.reads import mechanism_of
 from simharness.kernel import world as kernel_world
 from simharness.kernel.draws import Draws
 from simharness.kernel.journal import Decoder
@@ -41,11 +43,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from simharness.episode.plan import Plan
+    from simharness.kernel.journal import Row
 
 SCENARIO = "crm/negotiation"
 MODELS = ("random", "null", "spam", "nurture")
 FAULT = "crm.invalidation-lost"
 GUILTY = "deals.detail"
+PARTS = ("replica:", "index:", "feed:", "export:")
 
 
 # --- drawing by position -------------------------------------------------------------------------
@@ -176,12 +180,40 @@ def served(episode: Episode) -> dict[str, Served]:
     """Read from the rows what each view with a cache served."""
     out = {name: Served() for name in episode.product.caches()}
     for row in Decoder().decode_all(episode.world.rows):
-        if row.kind in ("READ", "LIST"):
+        if row.kind in ("READ", "LIST") and row.values["view"] in out:
             v = row.values
             view = out[v["view"]]
             view.hits += v["source"] == "cache"
-            view.wrong += bool(v["wrong"]) if row.kind == "LIST" else v["served"] != v["true"]
+            view.wrong += is_wrong(row)
     return out
+
+
+def followed(episode: Episode) -> dict[str, Served]:
+    """Read from the rows what each replica, index, feed and export served."""
+    names = (name for name in episode.product.mechanisms() if name.startswith(PARTS))
+    out = {name: Served() for name in names}
+    for row in Decoder().decode_all(episode.world.rows):
+        if row.kind not in ("READ", "LIST"):
+            continue
+        table, _, kind = row.values["view"].rpartition(".")
+        # What a feed or an export passes over is its own, wherever it read.
+        for name in {mechanism_of(row.values["view"], row.values["source"]), f"{kind}:{table}"}:
+            if name in out:
+                out[name].hits += 1
+                out[name].wrong += is_wrong(row)
+    return out
+
+
+def is_wrong(row: Row) -> bool:
+    """Tell whether a READ or LIST served anything that was out of date."""
+    v = row.values
+    return bool(v["wrong"]) if row.kind == "LIST" else v["served"] != v["true"]
+
+
+def guilty_part(parts: dict[str, Served], turn: int) -> str | None:
+    """Choose, in turns, a part that gave a wrong answer; None if there is none."""
+    names = sorted(name for name, part in parts.items() if part.wrong)
+    return names[turn % len(names)] if names else None
 
 
 def innocent(views: dict[str, Served], turn: int) -> str | None:
@@ -229,6 +261,31 @@ def by_value(
     return tally
 
 
+def parts_by_value(episodes: int, load: str, *, guilty: bool = False) -> Tally:
+    """Send the calls of failed episodes again with a replica, index, feed or export repaired.
+
+    One that served nobody anything out of date; or else one that did, as its contract allows.
+    """
+    tally = Tally()
+    choose = guilty_part if guilty else innocent
+    for policy, actual in failed(load, (), 8 * episodes):
+        if tally.episodes == episodes:
+            break
+        parts = followed(actual)
+        part = choose(parts, tally.episodes)
+        if part is None:
+            continue
+        tally.caches[part] += 1
+        tally.policies[policy] += 1
+        tally.hits += parts[part].hits
+        try:
+            again = replayed(actual.plan, actual.inputs, frozenset({part}))
+        except UsageError:
+            again = None
+        tally.add(actual, again)
+    return tally
+
+
 def asked_again(episodes: int, load: str, *, remove: bool, position: bool) -> Tally:
     """Ask a policy again with an innocent cache taken away, or else repaired by value."""
     tally = Tally()
@@ -260,6 +317,8 @@ def cases(episodes: int, load: str) -> Iterator[tuple[str, Tally]]:
         f"control: the guilty one repaired, {FAULT}",
         by_value(episodes, load, (FAULT,), guilty=True),
     )
+    yield "repaired, other parts", parts_by_value(episodes, load)
+    yield "control: other parts that lagged repaired", parts_by_value(episodes, load, guilty=True)
     yield "repaired, asked again", asked_again(episodes, load, remove=False, position=False)
     yield "removed, asked again", asked_again(episodes, load, remove=True, position=False)
     yield (

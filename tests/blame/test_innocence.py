@@ -16,6 +16,7 @@ from benchmarks.innocence import (
     by_value,
     innocent,
     main,
+    parts_by_value,
     played,
     served,
     touchy,
@@ -51,6 +52,22 @@ def test_repairing_the_guilty_mechanism_is_seen() -> None:
     assert (tally.episodes, tally.changed) == (6, 6)
     assert tally.rows > 12
     assert tally.flips == 0
+
+
+def test_repairing_a_replica_an_index_a_feed_or_an_export_that_told_the_truth_changes_nothing() -> (
+    None
+):
+    tally = parts_by_value(16, LOAD)
+    assert tally.episodes == 16
+    assert (tally.flips, tally.changed, tally.rows, tally.misfits) == (0, 0, 0, 0)
+    assert len(tally.caches) > 2
+    assert tally.hits > 16
+
+
+def test_repairing_a_part_that_lagged_is_seen() -> None:
+    tally = parts_by_value(3, LOAD, guilty=True)
+    assert (tally.episodes, tally.changed) == (3, 3)
+    assert tally.rows > 3
 
 
 def test_taking_an_innocent_cache_away_from_a_world_that_draws_by_position_flips_outcomes() -> None:
@@ -112,6 +129,8 @@ def test_the_script_prints_a_line_a_case_and_says_whether_all_is_well(
         "repaired",
         "repaired",
         "control: the guilty one repaired",
+        "repaired",
+        "control: other parts that lagged repaired",
         "repaired",
         "removed",
         "control: removed",

@@ -74,15 +74,17 @@ def reading(*names: str, **arguments: Any) -> Callable[[Task], Play]:
     """Look with these tools early, late and at the end; load what was seen last."""
 
     def play(task: Task) -> Play:
-        seen = {"id": BOX, "version": 1, "stock": 0}
-        cursor = task.brief["start"]
+        seen: dict[str, Any] = {"id": BOX, "version": 1, "stock": 0}
+        cursor: str = task.brief["start"]
         for seconds in (90, 150, 0):
             for name in names:
                 given = dict(arguments)
                 if name == "export_boxes":
                     given["since"] = cursor
                 told = yield Call(name, given)
-                shown = told.value.get("boxes", [told.value]) if not told.error else []
+                shown: list[dict[str, Any]] = []
+                if not told.error:
+                    shown = told.value.get("boxes", [told.value])
                 for row in shown:
                     if row["id"] == BOX and row["version"] >= seen["version"]:
                         seen = row
