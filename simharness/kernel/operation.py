@@ -113,14 +113,13 @@ class Operation(Stream):
         self.world = world
         self.actor = actor
         self.owner_number = actor.number
-        self.begin = world.ticks
-        """Instant of sending."""
+        self.begin = self.as_of = world.ticks
+        """Instant of sending, and the tick before which its answer surely holds every commit: that
+        or an earlier one."""
         self.begin_order = world.order
         """Commits done before this call began."""
-        self.as_of = world.ticks
-        """Tick before which its answer surely holds every commit; never later than its begin."""
         self.dated = False
-        """Whether the answer says so."""
+        """Whether its answer names `as_of`."""
         self.access = 0
         """Accesses to parts so far: the `k` of their waits."""
         stream = actor.stream
