@@ -5,6 +5,15 @@ from simharness.kernel.calendar import format_instant, parse_instant
 from simharness.kernel.draws import Draws, Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.world import World
+from simharness.kernel.zones import (
+    ZONE_RULES,
+    ZONES_RELEASE,
+    Zone,
+    format_local,
+    offset_by,
+    zone,
+    zone_names,
+)
 from simharness.parts.clock import Clock
 from simharness.parts.hold import Holds
 from simharness.parts.lease import Grant, Leases
@@ -44,6 +53,8 @@ __all__ = [
     "MINUTE",
     "MS",
     "SECOND",
+    "ZONES_RELEASE",
+    "ZONE_RULES",
     "Action",
     "Actor",
     "Answer",
@@ -88,12 +99,15 @@ __all__ = [
     "UsageError",
     "Webhook",
     "World",
+    "Zone",
     "bind_outbox",
     "bind_queue",
     "bind_webhook",
     "format_instant",
+    "format_local",
     "knobs",
     "local_tool",
+    "offset_by",
     "operation",
     "outbox_knobs",
     "paged",
@@ -105,4 +119,6 @@ __all__ = [
     "tool",
     "webhook_knobs",
     "write_tool",
+    "zone",
+    "zone_names",
 ]

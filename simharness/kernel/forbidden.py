@@ -59,7 +59,7 @@ RULES: dict[str, Rule] = {
             slug="surroundings",
             what="asks about the process or the machine",
             why="The answer differs between machines, users and Python versions.",
-            use="a knob of the product, which is recorded",
+            use="a knob of the product, which is recorded; zone(name) for time zones",
         ),
         Rule(
             code="SH006",
