@@ -27,7 +27,7 @@ class Follower(Generic[R]):
     One rule, here and in the auditor: a commit whose age equals the lag has been taken over.
     """
 
-    __slots__ = ("_due", "_lags", "_last_due", "_next", "mechanism", "table", "wait", "world")
+    __slots__ = ("_due", "_lags", "_next", "mechanism", "table", "wait", "world")
 
     def __init__(self, world: World, table: Table[R], mechanism: str, wait: str) -> None:
         self.world = world
@@ -40,7 +40,6 @@ class Follower(Generic[R]):
         """Place in the table's changes of the first that isn't taken over."""
         self._due = -1
         """Tick at which that one is taken over; -1 while nobody has asked."""
-        self._last_due = 0
         self._lags: list[tuple[int, Span]] = [(-1, (0, 0))]
         """Each lag with the commit order after which it was set: a commit keeps the lag that was in
         force when it was made."""
@@ -96,18 +95,17 @@ class Follower(Generic[R]):
         return out
 
     def _next_due(self) -> int:
-        """Give the tick at which the next commit is taken over, not before any earlier one.
+        """Give the tick at which the next commit may be taken over: those before it have been.
 
         The rows of one transaction come together, as late as the latest of them.
         """
         changes = self.table.changes
         order = changes[self._next].order
-        due = self._last_due
+        due = 0
         at = self._next
         while at < len(changes) and changes[at].order == order:
             due = max(due, changes[at].t + self._lag_of(changes[at]))
             at += 1
-        self._last_due = due
         return due
 
     def _lag_of(self, change: Change) -> int:

@@ -165,6 +165,35 @@ def test_a_row_may_fail_the_filter_for_as_long_as_the_contract_says() -> None:
         assert [f.code for f in harness(verdict) if f.code[0] == "H"] == found
 
 
+# --- a search that lags behind a create -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lag", "codes_"), [("1h", ["H110", "H111"]), ("0s", [])])
+def test_an_index_that_lags_behind_a_create_misses_the_agents_own_row(
+    lag: str, codes_: list[str]
+) -> None:
+    contact = {"email": "ann@example.test", "full_name": "Ann Example"}
+
+    def play(task: Task) -> Play:
+        yield Call("create_contact", contact)
+        yield Call("search_contacts", {"email": contact["email"]})
+        yield Call("create_contact", contact)
+
+    config = {"contacts.search.route": "index", "contacts.search.index.lag": lag}
+    episode = Episode(make_plan("crm/negotiation", 1, "0", profile="bare", config=config))
+    drive(episode, play)
+    created, searched, refused = (step.results[0] for step in episode.steps[:3])
+    key = created.value["id"]
+    assert searched.value["ids"] == ([] if codes_ else [key])
+    assert refused.value["code"] == "conflict"
+    found = list(stale_reads(case_of(episode).story))
+    assert [f.code for f in found] == codes_
+    for finding in found:
+        evidence = {"view": "contacts.search", "key": f"contacts:{key}", "served": 0, "true": 1}
+        assert finding.evidence.items() >= evidence.items()
+        assert finding.mechanism == "index:contacts.search"
+
+
 # --- missed records -------------------------------------------------------------------------------
 
 

@@ -447,3 +447,70 @@ def test_an_answer_holds_every_commit_made_before_its_as_of(
                 # It is missing for a reason that came later.
                 assert any(c.new.color == "blue" for c in past if c.version > newest.version)
         b.at(b.world.ticks + ticks)
+
+
+# --- repair ---------------------------------------------------------------------------------------
+
+REPAIRS = [
+    ({**DETAIL_REPLICA}, "replica:items", "detail"),
+    ({**LIST_REPLICA}, "replica:items", "list"),
+    (INDEX, "index:items.list", "list"),
+    (HYDRATED, "index:items.list", "list"),
+]
+
+
+@pytest.mark.parametrize(("config", "mechanism", "kind"), REPAIRS)
+@pytest.mark.parametrize("repaired", [False, True])
+def test_a_repair_replaces_what_was_out_of_date_and_no_fresh_answer(
+    config: dict[str, object], mechanism: str, kind: str, repaired: bool
+) -> None:
+    b = Desk({**config, "db.latency": "20us"})
+    if repaired:
+        b.world.repair = frozenset({mechanism})
+
+    def stock_seen() -> Any:
+        if kind == "detail":
+            return b.items.detail.read(b.op(), 1)
+        return b.items.list.read(b.op(), of_color("red"))
+
+    def of_answer(process: Any) -> int:
+        answer = process.value
+        row = answer if kind == "detail" else answer[0]
+        return int(row.stock)
+
+    now = config is HYDRATED  # which shows what is new, whatever the index knows
+    process = b.start(stock_seen())
+    b.at(10)
+    b.write(1, stock=5)  # during the call
+    b.at(20)
+    assert of_answer(process) == (5 if now else 0)
+    process = b.start(stock_seen())
+    b.at(40)
+    assert of_answer(process) == (5 if now or repaired else 0)
+    expected = {"replica" if mechanism.startswith("replica") else "index"}
+    assert {row.values["source"] for row in b.rows("READ", "LIST")} == expected
+    assert bool(b.breaches()) == (not repaired and not now)
+
+
+def test_a_repaired_feed_and_a_repaired_export_give_what_was_lacking() -> None:
+    config: dict[str, object] = {
+        **LAG,
+        "items.feed.route": "replica",
+        "items.feed.payload": "id",
+        "items.export.boundary": "strict",
+    }
+    seen: list[object] = []
+    for repair in ((), ("feed:items", "export:items")):
+        b = Desk(config)
+        b.world.repair = frozenset(repair)
+        b.at(10)
+        b.write(1, stock=5)
+        first = b.exported(5)
+        b.write(2, stock=5)
+        b.at(30)
+        seen.append((first, b.exported(10), b.exported(10, False), b.changed()))
+        assert bool(b.breaches()) == (not repair)
+    assert seen == [
+        ({1: 2}, {}, {}, {1: 1, 2: 1}),
+        ({1: 2}, {2: 2}, {}, {1: 2, 2: 2}),
+    ]
