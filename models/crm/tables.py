@@ -133,6 +133,8 @@ class ApprovalRequest(Row):
     discount_pct: int
     status: Literal["pending", "approved", "rejected"] = "pending"
     decided_by: int | None = None
+    counter_pct: int | None = None
+    """The discount that would pass instead, where a rejection names one."""
 
 
 class AccountFields(TypedDict, total=False):

@@ -69,9 +69,13 @@ class Customers:
             if contact_left:
                 tx.update(crm.contacts.table, edit.row.champion_id or 0, {"status": "left"})
             edit.update(tx, changes)
+            self.note(tx, changes)
             tx.commit()
         finally:
             edit.close()
+
+    def note(self, tx: Transaction, changes: Mapping[str, object]) -> None:
+        """Write down what a fact means, in the transaction that makes it so; here nothing."""
 
     def _legal_answers(self, op: Operation) -> Generator[Any, Any, None]:
         yield from self._write(op, {"legal": self.story["legal_answer"]})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from simharness.api import Change, Operation
     from simharness.models.crm.product import Crm
+    from simharness.models.crm.tables import ApprovalRequest
 
 MANAGER = REPS + 1
 """Who decides."""
@@ -42,7 +43,7 @@ class Managers:
         world = self.crm.world
         name = f"manager/approval/{approval_id}"
         if deal_id == self.deal_id:
-            seconds, answer = self.story["approval_after"], self.story["approval_answer"]
+            seconds, answer = self.answer_to(self.crm.approvals.table.rows[approval_id])
         else:
             draw = Stream(world.draws, name, 0)
             seconds, answer = (
@@ -59,6 +60,17 @@ class Managers:
 
         world.spawn(name, decide())
 
+    def answer_to(self, request: ApprovalRequest) -> tuple[int, str]:
+        """Give after how many seconds, and how, a request for the deal is decided."""
+        return self.story["approval_after"], self.story["approval_answer"]
+
+    def decision(self, request: ApprovalRequest, answer: str) -> dict[str, object]:
+        """Give the columns of a request that its decision sets."""
+        return {"status": answer, "decided_by": MANAGER}
+
+    def note(self, tx: Transaction, request: ApprovalRequest, answer: str) -> None:
+        """Write down what a decision means, in its transaction; here nothing."""
+
     def _decide(
         self, op: Operation, approval_id: int, deal_id: int, answer: str
     ) -> Generator[Any, Any, None]:
@@ -68,7 +80,8 @@ class Managers:
             deal = edit.row
             request = crm.approvals.table.rows[approval_id]
             tx = Transaction(op)
-            tx.update(crm.approvals.table, approval_id, {"status": answer, "decided_by": MANAGER})
+            tx.update(crm.approvals.table, approval_id, self.decision(request, answer))
+            self.note(tx, request, answer)
             # An approval is for one discount, and nobody waits for it on a closed deal.
             awaited = deal.stage in OPEN_STAGES and deal.approval == "pending"
             if awaited and deal.discount_pct == request.discount_pct:

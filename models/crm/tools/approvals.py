@@ -32,10 +32,18 @@ class ApprovalTools(CrmStores):
 
     @write_tool
     def request_approval(
-        self, op: Operation, deal_id: int, discount_pct: Percent
+        self,
+        op: Operation,
+        deal_id: int,
+        discount_pct: Percent,
+        if_version: int | None = None,
     ) -> Answer[ApprovalRequest]:
-        """Ask a manager to approve a discount on a deal; one request at a time."""
-        edit = yield from self.deals.edit(op, deal_id)
+        """Ask a manager to approve a discount on a deal; one request at a time.
+
+        The deal then has that discount. With if_version it is refused when the deal has another
+        version by now.
+        """
+        edit = yield from self.deals.edit(op, deal_id, if_version)
         try:
             if edit.row.stage not in OPEN_STAGES:
                 raise Refused("forbidden", f"deal {deal_id} is closed")
