@@ -183,6 +183,16 @@ def test_an_export_of_a_replica_lacks_what_that_lacks() -> None:
     assert b.wrong() == []
 
 
+def test_what_a_replica_lacks_is_late_and_not_passed_over() -> None:
+    lag: dict[str, object] = {"items.replica.lag": "100us", "items.export.staleness": "100us"}
+    b = Desk({**lag, "items.export.route": "replica"})
+    b.write(1, stock=1)
+    b.at(60)
+    b.exported(0)
+    assert b.wrong() == [(1, 1, 2, 60)]
+    assert b.breaches() == []
+
+
 def test_a_change_passed_over_behind_a_later_one_is_named_all_the_same() -> None:
     b = Desk({**STRICT, "items.export.route": "replica", "items.replica.lag": "100us"})
     b.at(10)

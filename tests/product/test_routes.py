@@ -347,14 +347,20 @@ def test_the_oldest_part_of_an_answer_dates_it_whether_it_signals_or_not() -> No
     assert (op.dated, op.as_of) == (True, 400)
 
 
-def test_a_cached_answer_is_as_of_its_reading() -> None:
-    b = Desk({"items.detail.cache.ttl": "10ms", "items.detail.signals": ["as_of"]})
+@pytest.mark.parametrize("kind", ["detail", "list"])
+def test_a_cached_answer_is_as_of_its_reading(kind: str) -> None:
+    b = Desk({f"items.{kind}.cache.ttl": "10ms", f"items.{kind}.signals": ["as_of"]})
+    read: Any = b.read if kind == "detail" else b.versions
+    asked: Any = 1 if kind == "detail" else "red"
     b.at(100)
-    b.read(1)
+    read(asked)
     b.at(700)
     op = b.op()
-    b.read(1, op)
-    assert op.as_of == 100
+    read(asked, op)
+    assert (op.dated, op.as_of) == (True, 100)
+    other = b.op()
+    b.versions("blue", other)
+    assert other.as_of == 700
 
 
 def test_a_contract_that_is_patched_promises_something_else_at_once() -> None:
@@ -514,3 +520,33 @@ def test_a_repaired_feed_and_a_repaired_export_give_what_was_lacking() -> None:
         ({1: 2}, {}, {}, {1: 1, 2: 1}),
         ({1: 2}, {2: 2}, {}, {1: 2, 2: 2}),
     ]
+
+
+def test_a_repaired_feed_leaves_alone_what_is_as_new_as_its_notice() -> None:
+    for repair in ((), ("replica:items",), ("feed:items",)):
+        b = Desk(
+            {
+                "items.replica.lag": "15us",
+                "items.feed.route": "replica",
+                "items.feed.payload": "id",
+                "db.latency": "20us",
+            }
+        )
+        b.world.repair = frozenset(repair)
+        b.write(1, stock=1)
+        process = b.start(b.items.feed.read(b.op()))
+        b.at(30)  # after the notice was taken, before the row is read again
+        b.write(1, stock=2)
+        b.at(40)
+        assert [row.version for row in process.value] == [2]
+        assert b.wrong() == []
+
+
+def test_an_export_that_a_repair_makes_new_is_right_about_rows_that_are_not_due() -> None:
+    b = Desk({**LAG, "items.export.route": "replica", "items.export.resolution": "1ms"})
+    b.world.repair = frozenset({"replica:items"})
+    b.at(10)
+    b.write(1, stock=1)
+    b.at(60)
+    assert b.exported(40) == {1: 2, 2: 1, 3: 1}
+    assert (b.wrong(), b.breaches()) == ([], [])
