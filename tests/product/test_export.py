@@ -186,9 +186,10 @@ def test_an_export_of_a_replica_lacks_what_that_lacks() -> None:
 def test_what_a_replica_lacks_is_late_and_not_passed_over() -> None:
     lag: dict[str, object] = {"items.replica.lag": "100us", "items.export.staleness": "100us"}
     b = Desk({**lag, "items.export.route": "replica"})
+    b.at(10)
     b.write(1, stock=1)
-    b.at(60)
-    b.exported(0)
+    b.at(70)
+    assert b.exported(5) == {}
     assert b.wrong() == [(1, 1, 2, 60)]
     assert b.breaches() == []
 
