@@ -8,6 +8,7 @@ from simharness.models.crm.rules import DISCOUNT_FREE, OPEN_STAGES
 
 if TYPE_CHECKING:
     from simharness.models.crm.stores import CrmStores
+    from simharness.models.crm.tables import Deal
 
 
 def broken(crm: CrmStores) -> list[str]:
@@ -38,7 +39,7 @@ def deals_against_the_rules(crm: CrmStores) -> list[str]:
     for deal in crm.deals.table:
         if deal.stage in OPEN_STAGES:
             owner = users.get(deal.owner_id or 0)
-            if owner is None or not owner.active:
+            if (owner is None or not owner.active) and was_owned(crm, deal):
                 out.append(f"deals:{deal.id} is open, its owner {deal.owner_id} is no active user")
         elif deal.stage == "closed_won":
             if deal.legal != "cleared":
@@ -50,6 +51,14 @@ def deals_against_the_rules(crm: CrmStores) -> list[str]:
             if won_without_champion(crm, deal.id):
                 out.append(f"deals:{deal.id} was won without an active champion")
     return out
+
+
+def was_owned(crm: CrmStores, deal: Deal) -> bool:
+    """Tell whether a deal has, or ever had, an owner; one that came in without may wait for one."""
+    changes = crm.deals.table.history.get(deal.id, ())
+    return deal.owner_id is not None or any(
+        change.old is not None and change.old.owner_id is not None for change in changes
+    )
 
 
 def won_without_champion(crm: CrmStores, deal_id: int) -> bool:

@@ -10,7 +10,7 @@ from simharness.models.crm.base import CONTACTS_EACH, DEALS, NEXT_STEPS, REPS
 from simharness.models.crm.rules import OPEN_STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator
 
     from simharness.models.crm.product import Crm
 
@@ -33,11 +33,13 @@ _ENDS = tuple(accumulate(weight for _, weight in HABITS))
 _STAGES = OPEN_STAGES
 
 
-def start_team(crm: Crm, busy_deal: int) -> None:
+def start_team(crm: Crm, busy_deal: int | None, *, spared: Collection[int] = ()) -> None:
     """Start the reps.
 
-    Now and then one of them works on `busy_deal`, the agent's, without changing its facts.
+    Now and then one of them works on `busy_deal`, the agent's, without changing its facts. They
+    plan no next step of the deals that are spared.
     """
+    left_alone = frozenset(spared)
     size: int = crm.settings.values["users.team"]
     number = scaled(size, crm.load) if size else 0
     team = Population(crm.world, think_mean=0)
@@ -60,10 +62,11 @@ def start_team(crm: Crm, busy_deal: int) -> None:
         elif what == "look at the account":
             yield from crm.request(actor, "get_account", account_id=1 + deal % 24)
         else:
-            if what == "touch the busy deal":
+            if what == "touch the busy deal" and busy_deal is not None:
                 deal = busy_deal
-            elif deal == busy_deal:
-                deal = deal % DEALS + 1
+            else:
+                while deal == busy_deal or deal in left_alone:
+                    deal = deal % DEALS + 1
             step = draw.pick(NEXT_STEPS, "value")
             row = yield from crm.request(actor, "get_deal", deal_id=deal)
             if row.stage in OPEN_STAGES:
