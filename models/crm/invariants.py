@@ -56,9 +56,8 @@ def deals_against_the_rules(crm: CrmStores) -> list[str]:
 def was_owned(crm: CrmStores, deal: Deal) -> bool:
     """Tell whether a deal has, or ever had, an owner; one that came in without may wait for one."""
     changes = crm.deals.table.history.get(deal.id, ())
-    return deal.owner_id is not None or any(
-        change.old is not None and change.old.owner_id is not None for change in changes
-    )
+    past = (row for change in changes for row in (change.old, change.new) if row is not None)
+    return deal.owner_id is not None or any(row.owner_id is not None for row in past)
 
 
 def won_without_champion(crm: CrmStores, deal_id: int) -> bool:

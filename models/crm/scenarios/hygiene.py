@@ -40,8 +40,6 @@ RECENTLY = 60 * SECOND
 """Simulated time that the agent needs to see and to act: a deal that came to be selected later than
 that before the end may be left, and an owner of an account counts for so long after another one."""
 
-GAPS = (1, 5, 7, 11, 13)
-
 
 class Cast(NamedTuple):
     """Which deals play which part."""
@@ -94,7 +92,7 @@ class Hygiene(Scenario["Crm"]):
         drawing.between("due", 3, 6)
         drawing.between("spared", *((0, 0) if exception == "none" else (1, 2)))
         drawing.below("first", len(open_deals()))
-        drawing.below("gap", len(GAPS))
+        drawing.between("gap", 1, 13)
         drawing.between("late", 1, 30)
         drawing.pick("rival", ("none", "sets", "closes"), (35, 40, 25))
         drawing.between("rival_at", 10, 60)
@@ -244,10 +242,10 @@ def closed_deals() -> tuple[int, ...]:
 def cast_of(story: Mapping[str, Any]) -> Cast:
     """Choose the deals: those that are due belong to no account of an exception."""
     every = open_deals()
-    gap: int = GAPS[story["gap"]]
-    while gcd(gap, len(every)) > 1:
-        gap += 1
-    walk: list[tuple[int, int]] = [every[(story["first"] + k * gap) % len(every)] for k in range(len(every))]
+    number = len(every)
+    # The walk comes to every deal once.
+    gap = next(g for g in range(int(story["gap"]), number + 2) if gcd(g, number) == 1)
+    walk = [every[(int(story["first"]) + k * gap) % number] for k in range(number)]
     spared = walk[: story["spared"]]
     barred = {account for _, account in spared}
     rest = [deal for deal, account in walk[story["spared"] :] if account not in barred]
