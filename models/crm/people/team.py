@@ -33,13 +33,16 @@ _ENDS = tuple(accumulate(weight for _, weight in HABITS))
 _STAGES = OPEN_STAGES
 
 
-def start_team(crm: Crm, busy_deal: int | None, *, spared: Collection[int] = ()) -> None:
-    """Start the reps.
+def start_team(
+    crm: Crm, busy_deal: int | None, *, spared: Collection[int] = (), away: int = 0
+) -> None:
+    """Start the reps, all but the one who is `away`.
 
     Now and then one of them works on `busy_deal`, the agent's, without changing its facts. They
     plan no next step of the deals that are spared.
     """
     left_alone = frozenset(spared)
+    reps = [rep for rep in range(1, REPS + 1) if rep != away]
     size: int = crm.settings.values["users.team"]
     number = scaled(size, crm.load) if size else 0
     team = Population(crm.world, think_mean=0)
@@ -78,4 +81,4 @@ def start_team(crm: Crm, busy_deal: int | None, *, spared: Collection[int] = ())
                     if_version=row.version,
                 )
 
-    team.grow(number, lambda k: 1 + (k - 1) % REPS, habit)
+    team.grow(number, lambda k: reps[(k - 1) % len(reps)], habit)
