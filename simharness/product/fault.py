@@ -5,7 +5,7 @@ Each is a patch of knobs with an optional trigger.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from simharness.errors import UnknownName, UsageError
@@ -50,6 +50,8 @@ class Fault:
     knobs: Mapping[str, object] = field(default_factory=dict[str, object])
     """Knob values while it is in force, in the form of a config file."""
     trigger: Trigger = ALWAYS
+    seduces: str = ""
+    """The policy that it pays, or that copes with it instead of doing the job."""
 
 
 def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
@@ -78,7 +80,7 @@ def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
     trigger = Trigger(
         start=start, until=until, load_above=load, queue_above=fault.trigger.queue_above
     )
-    return Fault(id=fault.id, doc=fault.doc, knobs=fault.knobs, trigger=trigger)
+    return replace(fault, trigger=trigger)
 
 
 def parse_load(value: object) -> int:

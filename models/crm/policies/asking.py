@@ -24,7 +24,7 @@ def read(tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
     """Read until there is an answer."""
     for _ in range(8):
         told = yield Call(tool, arguments)
-        if not told.error:
+        if told.value:  # an empty answer is none
             return told.value
         yield Call("wait", {"seconds": BUSY_SECONDS})
     raise Impatient(f"{tool} doesn't answer")
@@ -35,10 +35,11 @@ def tried(
 ) -> Generator[Action, Observation, Any]:
     """Make one write.
 
-    Gives its answer, or None when it was refused and has to be thought over again.
+    Gives its answer, or None when it was refused, or answered with nothing, and has to be thought
+    over again.
     """
     told = yield Call(tool, arguments)
-    if told.error:
+    if not told.value:
         yield from wait_for(tool, waited, BUSY_SECONDS)
         return None
     return told.value

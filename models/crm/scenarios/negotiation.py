@@ -40,7 +40,7 @@ class Negotiation(Scenario["Crm"]):
     team = TEAM
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": negotiation.expert,
-        "nurture": coping.nurture,
+        **coping.COPING,
     }
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
