@@ -22,9 +22,14 @@ def activity(product: Crm, ending: Ending) -> int:
         1
         for table in (product.emails.table, product.activities.table)
         for change in table.changes
-        if change.owner == "agent" and change.old is None
+        if change.owner == "agent" and change.old is None and not is_copy(change.new)
     )
     return min(MILLION, written * MILLION // 3)
+
+
+def is_copy(row: object) -> bool:
+    """Tell whether a row is the activity that a mail leaves on its deal."""
+    return getattr(row, "kind", "") == "email"
 
 
 def claim(product: Crm, ending: Ending) -> int:

@@ -32,6 +32,7 @@ def silent_timeouts(story: Story) -> Iterator[Finding]:
             evidence={"operation": f"{v['owner']}#{v['n']}", "tool": v["tool"]},
             events=(row.index,) if call is None else (call.index, row.index),
             explanation=f"{v['tool']} ran out of time and was answered with an empty success",
+            mechanism="timeout",
         )
 
 
@@ -73,6 +74,7 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
                 {"operation": name, "tool": tool, "told": code},
                 f"{tool} of {name} was answered with {code} although it committed "
                 f"{keys[0]} v{made.after}",
+                "timeout" if row.kind == "TIMEOUT" else "",
             )
 
 
@@ -104,6 +106,7 @@ def untrue(
     keys: tuple[str, ...],
     evidence: dict[str, Any],
     explanation: str,
+    mechanism: str = "",
 ) -> Finding:
     """Build an H121 or H122."""
     cause, answer = sorted(rows, key=lambda row: row.index)
@@ -115,6 +118,7 @@ def untrue(
         evidence=evidence,
         events=(cause.index, answer.index),
         explanation=explanation,
+        mechanism=mechanism,
     )
 
 

@@ -323,7 +323,7 @@ class Product(Operations):
                 out.append(f"replica:{name}")
             out += [f"index:{name}.{kind}" for kind in spec.views if kind in QUERY_KINDS]
             out += [f"{kind}:{name}" for kind in ("feed", "export") if kind in spec.views]
-        return [*out, *self.repairable, "background", "reward"]
+        return [*out, *self.repairable, "timeout", "background", "reward"]
 
     def repair(self, mechanisms: Collection[str]) -> None:
         """Make locks, leases and reward sound where they are named.
@@ -338,6 +338,8 @@ class Product(Operations):
                 held.update(store.sound_leases())
         if "reward" in mechanisms:
             held["reward.mode"] = "goal"
+        if "timeout" in mechanisms:
+            held["api.on_timeout"] = "unknown_outcome"
         if held:
             self.settings.hold(held)
 

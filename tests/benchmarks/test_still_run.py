@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from benchmarks import costs, crowd, faults, guard, scenarios, sound
+from simharness.product.registry import load_product
 
 if TYPE_CHECKING:
     import pytest
@@ -22,11 +23,17 @@ def test_the_costs_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert [c["case"] for c in cases] == ["machine", "call", "episode", "tainted", "reset"]
 
 
-def test_faults_are_named_wherever_they_decide(capsys: pytest.CaptureFixture[str]) -> None:
-    assert faults.main(["--seeds", "8"]) == 0
+def test_faults_are_found_wherever_they_show(capsys: pytest.CaptureFixture[str]) -> None:
+    few = "crm.invalidation-lost,crm.sliding-ttl,crm.activity-reward"
+    arguments = ["--seeds", "5", "--scenarios", "crm/negotiation", "--faults", few]
+    assert faults.main(arguments) == 0
     cases = lines(capsys.readouterr().out)
-    assert {c["fault"] for c in cases} == set(faults.EXPECTED)
-    assert all(c["decided"] for c in cases)
+    assert [c["fault"] for c in cases] == few.split(",")
+    assert all(c["shows"] == c["found"] > 0 for c in cases)
+
+
+def test_every_fault_of_the_crm_is_measured() -> None:
+    assert set(faults.EXPECTED) == {fault.id for fault in load_product("crm").faults}
 
 
 def test_sound_episodes_have_no_findings(capsys: pytest.CaptureFixture[str]) -> None:

@@ -209,7 +209,7 @@ def not_committed(patch: pytest.MonkeyPatch) -> None:
 
 def done_but_refused(patch: pytest.MonkeyPatch) -> None:
     call = original(Product, "call")
-    due = every(4)
+    due = every(3)
 
     def refusing(self: Product, op: Any, tool: ToolSpec, arguments: dict[str, Any]) -> Steps:
         steps: Steps = call(self, op, tool, arguments)

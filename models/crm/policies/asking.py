@@ -12,6 +12,8 @@ POLL_SECONDS = 60
 PATIENCE_SECONDS = 360
 """Time after which the expert stops waiting for one answer; customers take at most 150 s."""
 BUSY_SECONDS = 5
+SETTLE_SECONDS = 15
+"""Pause after which what was under way has ended, if ever it does."""
 
 Play = Generator[Action, Observation, None]
 
@@ -35,8 +37,8 @@ def tried(
 ) -> Generator[Action, Observation, Any]:
     """Make one write.
 
-    Gives its answer, or None when it was refused, or answered with nothing, and has to be thought
-    over again.
+    Gives its answer, or None when it was refused, or when nobody said what became of it: then it
+    has to be thought over again.
     """
     told = yield Call(tool, arguments)
     if not told.value:
@@ -46,12 +48,36 @@ def tried(
 
 
 def once(
-    what: str, tool: str, arguments: dict[str, Any], waited: dict[str, int], done: set[str]
+    what: str,
+    tool: str,
+    arguments: dict[str, Any],
+    waited: dict[str, int],
+    done: set[str],
 ) -> Generator[Action, Observation, bool]:
-    """Make a write that must not be made twice; tells whether it is made."""
-    if what not in done and (yield from tried(tool, arguments, waited)) is not None:
+    """Make a write about a deal that must not be made twice; tells whether it is made.
+
+    Where nobody said what became of it, the deal's activities are looked at; a quote leaves no
+    trace there, and is taken for made.
+    """
+    if what in done:
+        return True
+    told = yield Call(tool, arguments)
+    if told.value:
         done.add(what)
+    elif told.error not in ("", "unknown_outcome"):
+        yield from wait_for(tool, waited, BUSY_SECONDS)
+    else:
+        yield Call("wait", {"seconds": SETTLE_SECONDS})
+        subject = arguments.get("subject")
+        if subject is None or (yield from logged(arguments["deal_id"], subject)):
+            done.add(what)
     return what in done
+
+
+def logged(deal_id: int, subject: str) -> Generator[Action, Observation, bool]:
+    """Look whether an activity of some subject stands on a deal."""
+    told = yield from read("list_activities", deal_id=deal_id)
+    return any(row["subject"] == subject for row in told["activities"])
 
 
 def guarded(

@@ -88,7 +88,10 @@ class ActivityTools(CrmStores):
         body: str,
         deal_id: int | None = None,
     ) -> Answer[Email]:
-        """Send a mail to a contact; those who left or whose mail bounced can't be reached."""
+        """Send a mail to a contact; those who left or whose mail bounced can't be reached.
+
+        With deal_id it is logged among the deal's activities.
+        """
         yield self.database(op)
         contact = found(self.contacts.true(contact_id), "contact", contact_id)
         if deal_id is not None:
@@ -110,6 +113,8 @@ class ActivityTools(CrmStores):
                 "at": self.instant,
             },
         )
+        if deal_id is not None:
+            self._log_in(tx, deal_id, "email", subject)
         tx.commit()
         return self.emails.table.rows[key]
 
@@ -117,7 +122,7 @@ class ActivityTools(CrmStores):
     def schedule_meeting(
         self, op: Operation, deal_id: int, contact_id: int, starts_at: Instant, minutes: Minutes
     ) -> Answer[Meeting]:
-        """Fix a meeting with an active contact about a deal, at an instant to come."""
+        """Fix a meeting with an active contact about a deal, at an instant to come, and log it."""
         yield self.database(op)
         found(self.deals.true(deal_id), "deal", deal_id)
         contact = found(self.contacts.true(contact_id), "contact", contact_id)
@@ -137,5 +142,19 @@ class ActivityTools(CrmStores):
                 "minutes": minutes,
             },
         )
+        self._log_in(tx, deal_id, "meeting", f"{minutes} minutes with contact {contact_id}")
         tx.commit()
         return self.meetings.table.rows[key]
+
+    def _log_in(self, tx: Transaction, deal_id: int, kind: ActivityKind, subject: str) -> None:
+        """Let a mail or a meeting stand among the deal's activities, from the same commit on."""
+        tx.insert(
+            self.activities.table,
+            {
+                "deal_id": deal_id,
+                "kind": kind,
+                "subject": subject,
+                "author_id": tx.op.actor.identity,
+                "at": self.instant,
+            },
+        )
