@@ -29,7 +29,7 @@ def test_faults_are_found_wherever_they_show(capsys: pytest.CaptureFixture[str])
     assert faults.main(arguments) == 0
     cases = lines(capsys.readouterr().out)
     assert [c["fault"] for c in cases] == few.split(",")
-    assert all(c["shows"] == c["found"] > 0 for c in cases)
+    assert all(c["shows"] and c["shows"] == c["found"] for c in cases)
 
 
 def test_every_fault_of_the_crm_is_measured() -> None:

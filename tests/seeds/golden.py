@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "seeds" / "golden"
 COMMAND = "python -m tests.seeds.golden"
-BYTES_MAX = 400_000
+BYTES_MAX = 1_000_000
 """Of all golden recordings of one version."""
 EPISODE_BYTES_MAX = 24_000
 """A recording that has come to this is stopped, or to its share of `BYTES_MAX` if that is less."""
@@ -70,7 +70,7 @@ def cases() -> list[Case]:
         out.append(Case(name=f"{stem}-shuffled", scenario=first, schedule="random:7", load=4))
         for fault in product.faults:
             name = fault.id.replace(".", "-")
-            out.append(Case(name=name, scenario=first, fault=fault.id, load=8))
+            out.append(Case(name=name, scenario=first, fault=fault.id, load=3))
     return sorted(out, key=lambda case: case.name)
 
 

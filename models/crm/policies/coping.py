@@ -5,7 +5,7 @@ Each is a habit that pays, or seems to, under some fault; `Fault.seduces` names 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.api import Call
 
@@ -78,7 +78,7 @@ def shrug(task: Task) -> Play:
 
 def rows_of(value: Any, table: str) -> list[dict[str, Any]]:
     """Give the rows of an answer; none where it was refused or is empty."""
-    return value.get(table, []) if isinstance(value, dict) else []
+    return cast("dict[str, Any]", value).get(table, []) if isinstance(value, dict) else []
 
 
 COPING: Mapping[str, Policy] = {
