@@ -47,24 +47,34 @@ def test_a_pinned_episode_comes_to_what_was_pinned(path: Path, tmp_path: Path) -
 
 
 def test_every_policy_has_a_pinned_episode() -> None:
+    """Each in some scenario of its product; the reference and the idle one in every scenario."""
     pinned = [pin.read_pinned(path) for path in FILES]
     for name in product_names():
-        for scenario in load_product(name).scenarios:
-            there = {p.policy for p in pinned if p.plan.scenario == scenario.id}
-            assert set(policy_names(scenario)) <= there, scenario.id
+        scenarios = load_product(name).scenarios
+        there = {(p.plan.scenario, p.policy) for p in pinned}
+        for scenario in scenarios:
+            assert {(scenario.id, "expert"), (scenario.id, "null")} <= there
+        own = {policy for scenario, policy in there if scenario.partition("/")[0] == name}
+        assert {policy for scenario in scenarios for policy in policy_names(scenario)} <= own
     assert any(p.policy.startswith(TRANSCRIPT) for p in pinned)
 
 
-def test_every_fault_has_an_expert_that_wins_and_one_that_loses() -> None:
+def test_every_fault_has_a_pinned_episode_in_which_it_shows() -> None:
+    """And two of the reference that end differently, where it costs the reference the goal."""
+    shows: set[str] = set()
     scores: dict[str, set[str]] = {}
     for pinned in map(pin.read_pinned, FILES):
         product, _ = load_scenario(pinned.plan.scenario)
         for fault in pinned.plan.faults:
             assert fault in {f.id for f in product.faults}
-            if pinned.policy == "expert" and pinned.plan.load == 8000 and pinned.expect is not None:
-                scores.setdefault(fault, set()).add(pinned.expect.score)
-    faults = [fault.id for name in product_names() for fault in load_product(name).faults]
-    assert scores == {fault: {"0.0", "1.0"} for fault in faults}
+            if pinned.expect is not None and pinned.plan.load == 8000:
+                if not pinned.expect.valid:
+                    shows.add(fault)
+                if pinned.policy == "expert":
+                    scores.setdefault(fault, set()).add(pinned.expect.score)
+    assert shows == {fault.id for name in product_names() for fault in load_product(name).faults}
+    assert all(found == {"0.0", "1.0"} for found in scores.values() if "0.0" in found)
+    assert len(scores) >= 2
 
 
 def test_pinned_showcases_are_the_ones_that_the_demo_shows() -> None:
