@@ -60,7 +60,7 @@ class Approval(Scenario["Crm"]):
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": approval.expert,
         "lazy": approval.lazy,
-        "nurture": coping.nurture,
+        **coping.COPING,
     }
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:

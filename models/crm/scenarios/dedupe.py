@@ -76,7 +76,7 @@ class Dedupe(Scenario["Crm"]):
     team = TEAM
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": dedupe.expert,
-        "nurture": coping.nurture,
+        **coping.COPING,
     }
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:

@@ -68,7 +68,7 @@ class Hygiene(Scenario["Crm"]):
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": hygiene.expert,
         "lazy": hygiene.lazy,
-        "nurture": coping.nurture,
+        **coping.COPING,
     }
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
