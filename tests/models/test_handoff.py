@@ -145,6 +145,13 @@ def test_the_expert_hands_over_all_though_others_get_in_the_way(load: str) -> No
         assert refused <= 0.5 * attempts
 
 
+def test_nobody_loses_an_edit_where_versions_stand_in_for_locks() -> None:
+    config = {"deals.write.lock": "optimistic"}
+    plan = env.make_plan("crm/handoff", 0, "8", config=config)
+    told = measured(Episode(plan), expert)
+    assert (told.score, told.found) == (FULL, ())
+
+
 @pytest.mark.parametrize("load", ["1", "8"])
 @pytest.mark.parametrize(
     "policy", [*GENERIC.values(), hasty, coping.nurture], ids=lambda policy: policy.__name__
@@ -391,5 +398,5 @@ def test_shutting_somebody_else_out_spoils_it() -> None:
 
 
 def test_the_scenario_says_what_its_goal_does() -> None:
-    for word in ("signed off", "rule", "nobody's edit", "closed deals", "shut out"):
+    for word in ("signed off", "rule", "nobody's edit", "closed deals", "nothing else", "shut out"):
         assert word in Handoff.doc

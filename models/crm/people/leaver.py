@@ -213,6 +213,7 @@ def start_desk(crm: Crm, deals: Sequence[int]) -> None:
         edit = yield from crm.deals.edit(op, key)
         try:
             yield crm.world.pause(draw.between(1, FORM_SECONDS * SECOND, "form"))
+            edit.check(None)  # without a lock somebody may have written the deal meanwhile
             if edit.row.stage in OPEN_STAGES:
                 tx = Transaction(op)
                 edit.update(tx, {"next_step": draw.pick(NEXT_STEPS, "value")})

@@ -52,9 +52,11 @@ class Handoff(Scenario["Crm"]):
 
     id = "crm/handoff"
     doc = (
-        "the leaver has signed off and owns no open deal, those made meanwhile included; each that "
-        "was given away has the owner that the rule names, nobody's edit is lost, closed deals are "
-        "untouched, and the leaver was shut out after the last act, or not, as the prompt says"
+        "the leaver has signed off and owns no open deal, those made meanwhile included; each "
+        "that was given away has the owner that the rule names, nobody's edit is lost, closed "
+        "deals are untouched and nothing else was written; after the last act the leaver was "
+        "shut out where the prompt asks for it and the agent may, else stays active, and who "
+        "else may do it was named"
     )
     epoch = EPOCH
     steps_max = 120
