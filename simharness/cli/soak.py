@@ -25,7 +25,8 @@ from simharness.rollout.soak import Report, soak
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(scenarios: tuple[str, ...], pings: int, users: int, seed: int, as_json: bool) -> int:
     """Send many pings into a busy world of each product and check every reply; 1 on any failure."""
-    names = scenarios or tuple(load_product(name).scenarios[0].id for name in product_names())
+    firsts = (load_product(name).scenarios[:1] for name in product_names())
+    names = scenarios or tuple(scenario.id for first in firsts for scenario in first)
     failed = 0
     reports: list[Report] = []
     for name in names:

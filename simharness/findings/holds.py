@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from simharness.findings.finding import Finding
 from simharness.units import humanize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from simharness.findings.story import Story
     from simharness.kernel.journal import Row
+
+
+Place: TypeAlias = tuple[str, int]
+"""Table and key; holds of several tables may take from one place."""
 
 
 @dataclass(slots=True)
@@ -85,14 +89,14 @@ def broken(story: Story, row: Row, life: Life, what: str, *shown: Row) -> Findin
         },
         events=(life.taken.index, *(r.index for r in shown)),
         explanation=f"{life.id} ({life.taken.values['quantity']} of {life.place}) {what}",
+        mechanism=f"places:{life.taken.values['table']}",
     )
 
 
 def oversold_places(story: Story) -> Iterator[Finding]:
     """Find places of which more was held and confirmed at one time than there is."""
     taken: dict[tuple[str, int], Row] = {}
-    counted: set[tuple[str, int]] = set()
-    sold: dict[tuple[str, str, int], int] = defaultdict(int)
+    counted: dict[Place, dict[tuple[str, int], Row]] = defaultdict(dict)
     for row in story.of("HOLD", "HOLDEND"):
         hold = row.values["holds"], row.values["hold"]
         if row.kind == "HOLD":
@@ -100,32 +104,74 @@ def oversold_places(story: Story) -> Iterator[Finding]:
         first = taken.get(hold)
         if first is None:
             continue
-        v = first.values
-        place = v["holds"], v["table"], v["key"]
+        place = first.values["table"], first.values["key"]
+        holders = counted[place]
         if row.kind == "HOLD" or row.values["reason"] == "confirmed":
             # Confirmed once more after it had expired: it is counted again.
-            if hold not in counted:
-                counted.add(hold)
-                sold[place] += v["quantity"]
-                if sold[place] > v["capacity"]:
-                    yield oversold(story, row, first, sold[place])
-        elif hold in counted:
-            counted.remove(hold)
-            sold[place] -= v["quantity"]
+            if hold not in holders:
+                holders[hold] = row
+                sold = sum(taken[held].values["quantity"] for held in holders)
+                if sold > first.values["capacity"]:
+                    rivals = [taken[held] for held in holders if held != hold]
+                    yield oversold(story, row, first, sold, rivals)
+        else:
+            holders.pop(hold, None)
 
 
-def oversold(story: Story, row: Row, first: Row, sold: int) -> Finding:
-    """Build an H221 or an H222."""
+def oversold(story: Story, row: Row, first: Row, sold: int, rivals: Sequence[Row]) -> Finding:
+    """Build an H221 or an H222; `rivals` are the HOLD rows of the others that count."""
     v = first.values
     place = f"{v['table']}:{v['key']}"
     capacity: int = v["capacity"]
+    checked = last_check(story, first)
+    steps = [*taking(checked, first, row)]
+    for rival in rivals:
+        # Whoever came in between the check and the insert is what the check did not see.
+        if checked is not None and rival.index > checked.index:
+            steps += taking(last_check(story, rival), rival, rival)
+    steps.sort(key=lambda step: step[0].index)
+    told = ", ".join(text for _, text in steps)
     return Finding(
         code="H221" if capacity == 1 else "H222",
         step=story.step_of(row.index),
         t=row.t,
         keys=(place,),
         evidence={"slot_id": place, "capacity": capacity, "sold": sold},
-        events=(first.index,) if first is row else (first.index, row.index),
+        events=tuple(sorted({first.index, *(step.index for step, _ in steps)})),
         explanation=f"{sold} of {place} were held or sold at one time, and there is {capacity}: "
-        f"{v['owner']}#{v['n']} took {v['quantity']}",
+        f"{told}",
+        mechanism=f"places:{v['table']}",
     )
+
+
+def taking(checked: Row | None, first: Row, row: Row) -> list[tuple[Row, str]]:
+    """Tell when somebody checked a place and when he took of it, each with its row.
+
+    `row` is the HOLDEND by which a hold came back after its end, else the HOLD row itself.
+    """
+    v = first.values
+    who = f"{v['owner']}#{v['n']}"
+    out: list[tuple[Row, str]] = []
+    if row is not first:
+        out.append((row, f"the hold of {who} was confirmed after its end at {humanize(row.t)}"))
+        return out
+    if checked is not None:
+        free = checked.values["free"]
+        out.append((checked, f"{who} checked at {humanize(checked.t)} ({free} free)"))
+        out.append((row, f"{who} inserted {v['quantity']} at {humanize(row.t)}"))
+    else:
+        out.append((row, f"{who} took {v['quantity']}"))
+    return out
+
+
+def last_check(story: Story, hold: Row) -> Row | None:
+    """Give the last look that whoever took a hold had at its place before, in the same call."""
+    columns = ("owner", "n", "table", "key")
+    wanted = [hold.values[column] for column in columns]
+    found: Row | None = None
+    for row in story.of("CHECKED"):
+        if row.index > hold.index:
+            break
+        if [row.values[column] for column in columns] == wanted:
+            found = row
+    return found

@@ -66,6 +66,7 @@ DELIVERED: Final = 49
 WEBHOOKEND: Final = 50
 APPLIED: Final = 51
 IGNORED: Final = 52
+CHECKED: Final = 60
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -150,6 +151,7 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     WEBHOOKEND: ("@owner", "n", "@webhook", "@event", "@reason"),
     APPLIED: ("@owner", "n", "@inbox", "@event", "@ref", "created"),
     IGNORED: ("@owner", "n", "@inbox", "@event", "@ref", "created", "@reason"),
+    CHECKED: ("@owner", "n", "@table", "key", "quantity", "free"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are

@@ -8,19 +8,40 @@ confirmed of a place adds up to its capacity.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
 from simharness.parts.refusal import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from simpy.events import Event
 
     from simharness.kernel.operation import Operation
     from simharness.kernel.world import World
 
 HoldState = Literal["active", "confirmed", "released", "expired", "cancelled"]
+
+
+class Taker(Protocol):
+    """Whoever takes a hold: an operation, or what is known of one that has committed."""
+
+    @property
+    def owner_number(self) -> int:
+        """The interned name of its owner."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Owner and number, as rows show them."""
+        ...
 
 
 class Place:
@@ -34,8 +55,8 @@ class Place:
         """Below 0 when more was given away than there is."""
         self.held = 0
         self.confirmed = 0
-        self.active: dict[int, Hold] = {}
-        """Holds that haven't ended, by id, in the order of taking."""
+        self.active: dict[tuple[str, int], Hold] = {}
+        """Holds that haven't ended, by table and id, in the order of taking."""
 
 
 class Hold:
@@ -57,17 +78,26 @@ class Hold:
 class Holds:
     """The holds of the places of one table.
 
-    `name` is that of the table whose rows stand for the holds.
+    `name` is that of the table whose rows stand for the holds. Where rows of two tables take from
+    the same places, each table has its own `Holds`, and the second gets the `places` of the first.
     """
 
-    __slots__ = ("_holds", "_top", "leak", "name", "places", "table", "world")
+    __slots__ = ("_holds", "_top", "leak", "name", "on_lapse", "places", "table", "world")
 
-    def __init__(self, world: World, table: str, name: str = "holds") -> None:
+    def __init__(
+        self,
+        world: World,
+        table: str,
+        name: str = "holds",
+        places: dict[int, Place] | None = None,
+    ) -> None:
         self.world = world
         self.table = table
         self.name = name
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, Place] = {} if places is None else places
         """Places by the id of their row."""
+        self.on_lapse: Callable[[int], None] | None = None
+        """Called with the id of each hold that has expired, at that instant."""
         self.leak = False
         """A hold that lapses or is released gives nothing back, now and later (a defect)."""
         self._holds: dict[int, Hold] = {}
@@ -81,7 +111,7 @@ class Holds:
 
     def take(
         self,
-        op: Operation,
+        op: Taker,
         key: int,
         quantity: int,
         ttl: int,
@@ -107,17 +137,16 @@ class Holds:
         place = self._place(key)
         if quantity < 1 or ttl < 1:
             raise HarnessError(f"{op.name} holds {quantity} of {self.table}:{key} for {ttl} ticks")
-        if hold in self._holds:
+        if hold in self._holds and self._holds[hold].state != "cancelled":
             raise HarnessError(f"hold {self.name}:{hold} is taken twice")
         if self.free(key) < quantity:
             if not checked:
-                code = "slot_taken" if place.capacity == 1 else "sold_out"
-                raise Refused(code, f"{self.table}:{key} has {max(place.free, 0)} left")
+                raise self._none_left(key, place)
             world.alarms += 1
         hold = hold or self._top + 1
         self._top = max(self._top, hold)
         item = self._holds[hold] = Hold(hold, place, quantity, world.ticks + ttl)
-        place.active[hold] = item
+        place.active[self.name, item.id] = item
         place.free -= quantity
         place.held += quantity
         world.emit(
@@ -142,6 +171,33 @@ class Holds:
         world.after(ttl, lapse)
         return hold
 
+    def check(self, op: Operation, key: int, quantity: int) -> None:
+        """Put on record that `op` looks whether `quantity` of a place is free.
+
+        For those who take later, with `checked`. Raises Refused as `take` does.
+        """
+        world = self.world
+        place = self._place(key)
+        free = self.free(key)
+        world.emit(
+            (
+                journal.CHECKED,
+                world.ticks,
+                op.owner_number,
+                op.n,
+                world.numbers[self.table],
+                key,
+                quantity,
+                free,
+            )
+        )
+        if free < quantity:
+            raise self._none_left(key, place)
+
+    def _none_left(self, key: int, place: Place) -> Refused:
+        code = "slot_taken" if place.capacity == 1 else "sold_out"
+        return Refused(code, f"{self.table}:{key} has {max(place.free, 0)} left")
+
     def free(self, key: int) -> int:
         """Tell how much of a place is neither held nor confirmed."""
         place = self._place(key)
@@ -149,6 +205,10 @@ class Holds:
         for item in list(place.active.values()):
             self._lapse(item)
         return place.free
+
+    def __contains__(self, hold: int) -> bool:
+        """Tell whether a hold was ever taken."""
+        return hold in self._holds
 
     def state(self, hold: int) -> HoldState:
         """Tell whether a hold is active, or how it ended."""
@@ -186,6 +246,36 @@ class Holds:
         item.place.free += item.quantity
         self._note(item, "cancelled")
 
+    def follow(self, hold: int, state: HoldState) -> None:
+        """Bring a hold to where its row says it is, whatever it was before.
+
+        For products whose rows are the truth. A row that comes back from an end, as only a defect
+        brings it, is counted once more.
+        """
+        item = self._holds[hold]
+        if state == item.state:
+            return
+        if state in ("released", "expired") and (self.leak or item.leaked):
+            self._leak(item)
+            return
+        place, quantity = item.place, item.quantity
+        if item.state == "active":
+            del place.active[self.name, item.id]
+            place.held -= quantity
+        elif item.state == "confirmed":
+            place.confirmed -= quantity
+        else:
+            place.free -= quantity
+            self.world.alarms += 1
+        if state == "confirmed":
+            place.confirmed += quantity
+        elif state == "active":
+            place.held += quantity
+            place.active[self.name, item.id] = item
+        else:
+            place.free += quantity
+        self._note(item, state)
+
     def _place(self, key: int) -> Place:
         place = self.places.get(key)
         if place is None:
@@ -214,6 +304,8 @@ class Holds:
             self._leak(item)
         else:
             self._end(item, "expired")
+            if self.on_lapse is not None:
+                self.on_lapse(item.id)
 
     def _leak(self, item: Hold) -> None:
         item.leaked = True
@@ -221,7 +313,7 @@ class Holds:
 
     def _end(self, item: Hold, reason: HoldState) -> None:
         place = item.place
-        del place.active[item.id]
+        del place.active[self.name, item.id]
         place.held -= item.quantity
         if reason == "confirmed":
             place.confirmed += item.quantity

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from simharness.product.scenario import Scenario
 
 GROUP = "simharness.models"
-OWN = {"crm": "simharness.models.crm:Crm"}
+OWN = {
+    "crm": "simharness.models.crm:Crm",
+    "marketplace": "simharness.models.marketplace:Marketplace",
+}
 """Products of this package; the folder models/ holds them."""
 
 

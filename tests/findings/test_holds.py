@@ -78,7 +78,7 @@ def test_a_hold_ends_when_it_was_declared_to_or_before_by_somebodys_doing(
         assert (finding.keys, finding.events) == (("slots:7",), (taken, end))
         assert finding.evidence == {"hold_id": "holds:1", "slot_id": "slots:7", "expired_at": 100}
         assert finding.explanation.startswith("holds:1 (2 of slots:7) e")
-        assert finding.mechanism == ""
+        assert finding.mechanism == "places:slots"
 
 
 @pytest.mark.parametrize(("t", "found"), [(100, []), (101, ["H223"])])

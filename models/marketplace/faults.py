@@ -1,0 +1,51 @@
+"""Defects that a marketplace's harness really has, each a patch of knobs."""
+
+from __future__ import annotations
+
+from simharness.api import Fault
+
+FAULTS: tuple[Fault, ...] = ()
+"""Those that the product offers: a defect joins it with the first scenario that shows it."""
+
+DEFECTS = (
+    Fault(
+        id="marketplace.no-slot-lock",
+        doc="each call looks whether a place is free, thinks, and books what it found",
+        knobs={"booking.isolation": "none", "db.latency": ["200ms", "2s"]},
+    ),
+    Fault(
+        id="marketplace.phantom-availability",
+        doc="searches ask an index that is minutes behind, and don't say so",
+        knobs={
+            "slots.search.route": "index",
+            "slots.search.index.lag": ["60s", "5min"],
+            "slots.search.staleness": "0s",
+            "slots.search.signals": ["none"],
+        },
+    ),
+    Fault(
+        id="marketplace.hold-leak",
+        doc="holds that end give their places back to nobody",
+        knobs={"hold.leak": True},
+    ),
+    Fault(
+        id="marketplace.late-payment",
+        doc="a payment that comes after the hold's end is booked without a look at the places",
+        knobs={"hold.late_payment": "accept", "hold.ttl": "60s"},
+    ),
+    Fault(
+        id="marketplace.coupon-race",
+        doc="a coupon is counted as it was read before the wait",
+        knobs={"coupon.claim": "check_then_set", "db.latency": ["200ms", "2s"]},
+    ),
+    Fault(
+        id="marketplace.lost-confirmation",
+        doc="what is booked late is answered as a failure",
+        knobs={"api.timeout": "1s", "api.on_timeout": "error", "db.latency": ["500ms", "4s"]},
+    ),
+    Fault(
+        id="marketplace.email-reward",
+        doc="the reward is paid for a mail, whatever was booked",
+        knobs={"reward.mode": "email"},
+    ),
+)

@@ -1,0 +1,40 @@
+"""The knobs of the marketplace's own: how it books, and what the people around the agent do."""
+
+from __future__ import annotations
+
+from simharness.api import knobs
+
+ISOLATIONS = ("lock", "unique", "hold", "lease", "none")
+
+KNOBS = (
+    knobs.choice(
+        "booking.isolation",
+        ISOLATIONS,
+        "what keeps two calls from one place: a lock from check to insert, a constraint at the "
+        "insert, an insert that checks itself, a lease of the slot, or nothing (a defect)",
+    ),
+    knobs.flag("booking.recheck", True, "an approval looks whether places are free"),
+    knobs.choice(
+        "booking.approval", ("manual", "auto"), "whether a request waits for its provider's word"
+    ),
+    knobs.choice(
+        "booking.remote",
+        ("none", "before_insert", "after_commit"),
+        "when a booking is written into the calendar elsewhere; before the insert is a defect",
+    ),
+    knobs.duration("hold.ttl", "5min", "how long a hold lasts", low=1),
+    knobs.flag("hold.visible_to_search", True, "what is held is not shown as free"),
+    knobs.choice(
+        "hold.late_payment",
+        ("reject", "accept"),
+        "what is done with a payment after the hold's end; accepting it unseen is a defect",
+    ),
+    knobs.flag("hold.leak", False, "holds that end give nothing back (a defect)"),
+    knobs.choice(
+        "coupon.claim",
+        ("atomic", "check_then_set"),
+        "whether a coupon is counted as it stands at the commit, or at the check (a defect)",
+    ),
+    knobs.span("remote.latency", "0s", "wait of a write to the calendar elsewhere"),
+    knobs.count("slots.horizon", 7, "days for which slots are derived from opening hours", low=1),
+)

@@ -1,0 +1,58 @@
+"""The marketplace: its tools put together with its faults and profiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.models.marketplace import invariants
+from simharness.models.marketplace.faults import FAULTS
+from simharness.models.marketplace.horizon import Horizon
+from simharness.models.marketplace.own_knobs import KNOBS
+from simharness.models.marketplace.places import Places
+from simharness.models.marketplace.profiles import PROFILES
+from simharness.models.marketplace.rewards import REWARD_MODES
+from simharness.models.marketplace.tools.bookings import BookingTools
+from simharness.models.marketplace.tools.calendar import CalendarTools
+from simharness.models.marketplace.tools.requests import RequestTools
+from simharness.models.marketplace.tools.search import SearchTools
+from simharness.models.marketplace.tools.writing import WritingTools
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+PLACES = "places:slots"
+"""How ablation names what keeps the places of slots."""
+SOUND: dict[str, Any] = {
+    "booking.isolation": "lock",
+    "booking.recheck": True,
+    "hold.late_payment": "reject",
+    "hold.leak": False,
+}
+"""Parsed values under which no place is given away twice, and none is lost."""
+
+
+class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, WritingTools):
+    """A mock marketplace of bookable services with other people in it."""
+
+    name = "marketplace"
+    profiles = PROFILES
+    faults = FAULTS
+    reward_modes = REWARD_MODES
+    own_knobs = KNOBS
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.calendar = Horizon(self)
+        self.places = Places(self)
+        self.settings.bind("hold.leak", self.places.holds, "leak")
+        self.repairable.append(PLACES)
+
+    def repair(self, mechanisms: Collection[str]) -> None:
+        """Make the parts sound that are named, the keeping of places among them."""
+        super().repair(mechanisms)
+        if PLACES in mechanisms:
+            self.settings.hold(SOUND)
+
+    def invariants(self) -> list[str]:
+        """Name what is broken: capacities, hours, holds, money, coupons, what stands elsewhere."""
+        return invariants.broken(self)

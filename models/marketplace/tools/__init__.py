@@ -1,0 +1,1 @@
+"""What can be called: one file for each kind of act, mixins over the stores."""
