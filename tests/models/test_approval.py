@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.scenario_plays import taking_over
 from simharness import env
+from simharness.models.crm.base import CONTACTS_EACH
 from simharness.models.crm.discounts import Facts, Step, Terms, needs_quote, next_step, standing
 from simharness.models.crm.people.approvers import DEPUTY
 from simharness.models.crm.people.managers import MANAGER
@@ -325,6 +326,45 @@ def test_a_quote_of_another_amount_is_none() -> None:
     assert unmet(played(rash, pins={**pins, "change_at": 200})) == []
 
 
+def test_a_quote_after_the_deal_is_won_comes_too_late() -> None:
+    def late(task: Task) -> Play:
+        deal = {"deal_id": task.brief["deal_id"]}
+        told = yield Call("get_deal", deal)
+        yield Call("move_stage", {**deal, "to_stage": "closed_won"})
+        yield Call("create_quote", {**deal, "discount_pct": told.value["discount_pct"]})
+        yield Call("finish", {"message": "Won."})
+
+    assert unmet(played(late, pins=FREE)) == ["quoted where it needs a quote"]
+
+
+def test_a_deal_is_moved_once() -> None:
+    there = of_deal("move_stage", to_stage="proposal")
+    back = of_deal("move_stage", to_stage="negotiation")
+    assert "ended by the rules" in unmet(played(after(there, back), pins=OVER))
+    assert "ended by the rules" in unmet(played(after(there, back), pins=REJECTED))
+
+
+def test_who_leaves_a_deal_says_that_it_is_handed_over() -> None:
+    pins = {**REJECTED, "if_rejected": "hand_over"}
+    assert "ended by the rules" in unmet(played(finishing(outcome="done"), pins=pins))
+
+
+@pytest.mark.parametrize(("seconds", "in_time"), [(30, True), (200, False)])
+def test_facts_of_a_moment_ago_still_count(seconds: int, in_time: bool) -> None:
+    def slow(task: Task) -> Play:
+        yield Call("wait", {"seconds": seconds})
+        yield from handed_over(task)
+
+    def handed_over(task: Task) -> Play:
+        refs = ["approvals:3"]
+        yield Call("finish", {"message": "", "outcome": "handed_over", "refs": refs})
+
+    pins = {**REJECTED, "if_rejected": "hand_over", "request": 3, "requests": 4}
+    assert unmet(played(handed_over, pins=pins)) == []
+    episode = played(slow, pins={**pins, "budget": "goes", "budget_at": 15})
+    assert (unmet(episode) == []) is in_time
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -396,15 +436,40 @@ def of_deal(tool: str, **arguments: Any) -> Callable[[dict[str, Any]], Call]:
     return act
 
 
+def crowned(deal: dict[str, Any]) -> Call:
+    """Make the next contact the champion."""
+    fields = {"champion_id": deal["champion_id"] + 1}
+    return Call("update_deal", {"deal_id": deal["id"], "fields": fields})
+
+
+def usurped(deal: dict[str, Any]) -> Call:
+    """Make a contact of another account the champion."""
+    stranger = deal["champion_id"] + (-1 if deal["account_id"] > 1 else 1) * CONTACTS_EACH
+    return Call("update_deal", {"deal_id": deal["id"], "fields": {"champion_id": stranger}})
+
+
+HEIR = {"champion_k": 0, "successor_k": 1, "successor": "yes"}
+"""The contact after the champion is there to take over."""
+
+
 @pytest.mark.parametrize(
     ("act", "pins"),
     [
         (mail, OVER),
         (of_deal("add_note", body="x", other=True), OVER),
+        (
+            of_deal("update_deal", fields={"next_step": "x"}, other=True),
+            {**OVER, "deal": 3},
+        ),  # 4 is open
         (of_deal("update_deal", fields={"amount": 5}), OVER),
         (of_deal("update_deal", fields={"discount_pct": 10}), OVER),
         (of_deal("update_deal", fields={"lost_reason": "price"}), OVER),
-        (of_deal("update_deal", fields={"champion_id": 1}), {**OVER, "deal": 5}),
+        (crowned, {**OVER, **HEIR}),
+        (usurped, {**OVER, **HEIR, "champion": "left"}),
+        (
+            of_deal("request_approval", discount_pct=30),
+            {**OVER, "discount_pct": 30, "budget": "gone"},
+        ),
         (of_deal("create_quote", discount_pct=50), OVER),
         (of_deal("request_approval", discount_pct=25), FREE),
         (of_deal("request_approval", discount_pct=15), OVER),
@@ -479,6 +544,13 @@ def test_a_colleague_asks_first() -> None:
     assert unmet(episode) == []
     assert "request_approval" not in tools(episode)
     assert finish_of(episode)["refs"] == ["approvals:5"]
+
+
+def test_a_colleague_asks_only_where_nobody_has() -> None:
+    pins = {**OVER, "asked": "approved", "legal": "in_review", "colleague": "asks", "requests": 4}
+    episode = played(pins=pins)
+    assert unmet(episode) == []
+    assert len(episode.product.stores["approvals"].table.rows) <= 4
 
 
 # --- the rules ------------------------------------------------------------------------------------
