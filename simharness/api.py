@@ -14,10 +14,14 @@ from simharness.kernel.zones import (
     zone,
     zone_names,
 )
+from simharness.parts import money
 from simharness.parts.clock import Clock
+from simharness.parts.gateway import Gateway
 from simharness.parts.hold import Holds
 from simharness.parts.lease import Grant, Leases
+from simharness.parts.ledger import Movement
 from simharness.parts.outbox import Message, Outbox
+from simharness.parts.payment import GATEWAY_EVENTS, Reply
 from simharness.parts.queue import JobQueue
 from simharness.parts.reaction import Reaction
 from simharness.parts.refusal import Refused
@@ -30,6 +34,7 @@ from simharness.product import knobs
 from simharness.product.fault import Fault, Trigger
 from simharness.product.goal import MILLION, Criterion, Ending
 from simharness.product.operations import operation
+from simharness.product.paid import Paid
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 from simharness.product.product import Product
 from simharness.product.scenario import Drawing, Instance, Scenario
@@ -37,9 +42,11 @@ from simharness.product.showcase import Showcase
 from simharness.product.store import Edit, Store, query, store
 from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool, write_tool
 from simharness.product.wiring import (
+    bind_gateway,
     bind_outbox,
     bind_queue,
     bind_webhook,
+    gateway_knobs,
     outbox_knobs,
     queue_knobs,
     webhook_knobs,
@@ -48,6 +55,7 @@ from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
 
 __all__ = [
     "DAY",
+    "GATEWAY_EVENTS",
     "HOUR",
     "MILLION",
     "MINUTE",
@@ -68,6 +76,7 @@ __all__ = [
     "Edit",
     "Ending",
     "Fault",
+    "Gateway",
     "Grant",
     "HarnessError",
     "Holds",
@@ -77,16 +86,19 @@ __all__ = [
     "JobQueue",
     "Leases",
     "Message",
+    "Movement",
     "Notice",
     "Observation",
     "Operation",
     "Outbox",
     "Page",
+    "Paid",
     "Policy",
     "Population",
     "Product",
     "Reaction",
     "Refused",
+    "Reply",
     "Row",
     "Scenario",
     "Showcase",
@@ -100,13 +112,16 @@ __all__ = [
     "Webhook",
     "World",
     "Zone",
+    "bind_gateway",
     "bind_outbox",
     "bind_queue",
     "bind_webhook",
     "format_instant",
     "format_local",
+    "gateway_knobs",
     "knobs",
     "local_tool",
+    "money",
     "offset_by",
     "operation",
     "outbox_knobs",

@@ -457,6 +457,7 @@ class Episode:
         for text in self.product.invariants():
             world.emit((journal.INVARIANT, world.ticks, world.intern(text)))
             world.alarms += 1
+        self._write_books()
         final = ending if ending is not None else Ending()
         self.criteria = self.scenario.goal(self.product, self.instance, final)
         self._write_grade(self.criteria, "")
@@ -485,6 +486,18 @@ class Episode:
                 list(c.keys),
             )
             world.emit((journal.GRADE, world.ticks, *row))
+
+    def _write_books(self) -> None:
+        """Note what the product's books say of each charge, where it keeps any."""
+        books = self.product.books()
+        if books is None:
+            return
+        world = self.world
+        dues, ledger = self.product.dues(), self.product.ledger()
+        for ref in sorted({*books, *dues, *ledger}):
+            net, due = books.get(ref, 0), dues.get(ref, 0)
+            world.alarms += net != ledger.get(ref, 0) or due > 0
+            world.emit((journal.BOOKS, world.ticks, world.intern(ref), net, due))
 
     def _check_schemas(self) -> None:
         """Note the digest of the tools' schemas when it isn't the one noted last."""

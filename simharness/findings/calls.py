@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Finding
 from simharness.findings.story import is_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simharness.findings.causes import Op
     from simharness.findings.story import Story
     from simharness.kernel.journal import Row
 
@@ -43,9 +45,11 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
     """Find writes said to be done that weren't (H121), or to have failed that were done (H122).
 
     An honest `unknown_outcome` is neither, and of a time-out answered as a success H120 says
-    enough. Only tools that are declared to write are judged: others may commit and refuse at once.
+    enough. What repeats a request under its key has been done by the first. Only tools that are
+    declared to write are judged: others may commit and refuse at once.
     """
     answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
+    repeats = repeated_requests(story)
     for op, call in story.calls.items():
         if not call.values["writes"]:
             continue
@@ -54,7 +58,7 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
         if row is None:
             continue
         name, tool = f"{op[0]}#{op[1]}", call.values["tool"]
-        if ok and not commits:
+        if ok and not commits and op not in repeats:
             yield untrue(
                 story,
                 "H121",
@@ -76,6 +80,13 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
                 f"{keys[0]} v{made.after}",
                 "timeout" if row.kind == "TIMEOUT" else "",
             )
+
+
+def repeated_requests(story: Story) -> set[Op]:
+    """Give the calls that asked a gateway once more for what had been asked before."""
+    again = [row.values for row in story.of("GATEWAY") if row.values["repeated"]]
+    causes = causes_of(story) if again else {}
+    return {root_of(causes, (v["owner"], v["n"])) for v in again}
 
 
 def outcome(story: Story, op: tuple[str, int], answer: Row | None) -> tuple[bool, str, Row | None]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from simharness.findings.causes import causes_of, root_of
 from simharness.findings.known import ends
+from simharness.findings.money import movements, repeated_movements
+from simharness.findings.story import AGENT
 from simharness.findings.turns import SPEECH, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simharness.findings.finding import Finding
+    from simharness.findings.money import Moved
+    from simharness.findings.story import Story
     from simharness.findings.turns import Account, Turn
 
 KEY_ARGUMENTS = ("idempotency_key", "request_key", "client_token", "request_id", "key")
@@ -107,12 +112,15 @@ def duplicates(account: Account) -> Iterator[Finding]:
 
     M613: the first had been answered, or the tool takes a key that tells repeats apart and the
     second came under another or none. M611: the first had no certain answer, and there is no such
-    key. A write in other words is another write.
+    key. A write in other words is another write. Where a gateway was asked, only what it moved
+    counts, and not what the harness moved twice.
     """
     earlier: dict[str, Turn] = {}
+    moved = moved_by_agent(account.story)
     for turn in account.writes:
         made = [f"{c.table}:{c.key}" for c in turn.commits if c.before == 0]
-        if not made:
+        made = made or [each.ref for each in moved.get(turn.n, ())]
+        if not made or (turn.n in moved and not moved[turn.n]):
             continue
         named = {k: v for k, v in turn.args.items() if k not in KEY_ARGUMENTS}
         call = f"{turn.tool} {json.dumps(named, sort_keys=True)}"
@@ -127,7 +135,8 @@ def duplicates(account: Account) -> Iterator[Finding]:
         keyed = any(
             name in account.schema(turn.tool) or name in turn.args for name in KEY_ARGUMENTS
         )
-        rows = [f"{c.table}:{c.key}" for c in first.commits if c.before == 0] + made
+        rows = [f"{c.table}:{c.key}" for c in first.commits if c.before == 0]
+        rows = (rows or [each.ref for each in moved.get(first.n, ())]) + made
         answer = "had succeeded" if first.ok else f"was answered with {first.error}"
         yield account.noted(
             "M613" if first.ok or keyed else "M611",
@@ -137,6 +146,21 @@ def duplicates(account: Account) -> Iterator[Finding]:
             first=first.step,
             answer=first.error or "ok",
         )
+
+
+def moved_by_agent(story: Story) -> dict[int, list[Moved]]:
+    """Give what moved once by each call of the agent's that asked a gateway."""
+    requests = story.of("GATEWAY")
+    if not requests:
+        return {}
+    causes = causes_of(story)
+    roots = (root_of(causes, (r.values["owner"], r.values["n"])) for r in requests)
+    out: dict[int, list[Moved]] = {n: [] for owner, n in roots if owner == AGENT}
+    again = {moved.row.index for _, moved, _ in repeated_movements(story)}
+    for moved in movements(story):
+        if moved.root[0] == AGENT and moved.row.index not in again:
+            out.setdefault(moved.root[1], []).append(moved)
+    return out
 
 
 def answered(answer: str, rows: list[str]) -> str:

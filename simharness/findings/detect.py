@@ -21,6 +21,12 @@ from simharness.findings.history import lost_updates
 from simharness.findings.holds import broken_holds, oversold_places
 from simharness.findings.leases import broken_leases
 from simharness.findings.locks import broken_lifetimes, broken_locks, starved_locks
+from simharness.findings.money import (
+    over_refunds,
+    repeated_by_harness,
+    wrong_amounts,
+    wrong_books,
+)
 from simharness.findings.outcome import (
     broken_invariants,
     goal_at_reset,
@@ -78,6 +84,10 @@ HARNESS = (
     repeated_jobs,
     lost_events,
     unfounded_messages,
+    repeated_by_harness,
+    over_refunds,
+    wrong_amounts,
+    wrong_books,
     # What it was paid for.
     broken_invariants,
     goal_at_reset,

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.story import AGENT, Story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simharness.findings.causes import Op
     from simharness.findings.story import Commit
     from simharness.kernel.journal import Row
 
@@ -201,15 +203,17 @@ def others_credit(story: Story) -> Iterator[Finding]:
     by the agent, and the rows don't tell. Where a criterion fails, the agent must have written the
     same before; whether that would have done is not on record.
     """
-    causes = {
-        (v["owner"], v["n"]): (v["by"], v["by_n"]) for v in (r.values for r in story.of("CAUSED"))
-    }
+    causes = causes_of(story)
+    # An event of the gateway is the work of whoever asked it, also if somebody else delivers it.
+    about = {(r.values["owner"], r.values["n"]): r.values["ref"] for r in story.of("APPLIED")}
+    asked: dict[str, Op] = {}
+    for request in story.of("GATEWAY"):
+        v = request.values
+        asked.setdefault(v["ref"], root_of(causes, (v["owner"], v["n"])))
 
-    def author(commit: Commit) -> tuple[str, int]:
+    def author(commit: Commit) -> Op:
         op = commit.owner, commit.n
-        while op in causes:
-            op = causes[op]
-        return op
+        return asked.get(about.get(op, "")) or root_of(causes, op)
 
     last = story.steps[-1] if story.steps else None
     paid = last is not None and last.reward is not None and last.reward >= last.pass_mark

@@ -67,6 +67,10 @@ WEBHOOKEND: Final = 50
 APPLIED: Final = 51
 IGNORED: Final = 52
 CHECKED: Final = 60
+GATEWAY: Final = 61
+GATEWAYEND: Final = 62
+LEDGER: Final = 63
+BOOKS: Final = 64
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -152,6 +156,33 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     APPLIED: ("@owner", "n", "@inbox", "@event", "@ref", "created"),
     IGNORED: ("@owner", "n", "@inbox", "@event", "@ref", "created", "@reason"),
     CHECKED: ("@owner", "n", "@table", "key", "quantity", "free"),
+    GATEWAY: (
+        "@owner",
+        "n",
+        "@gateway",
+        "@kind",
+        "@ref",
+        "@of",
+        "amount",
+        "@currency",
+        "@key",
+        "@body",
+        "until",
+        "repeated",
+    ),
+    GATEWAYEND: ("@owner", "n", "@gateway", "@status"),
+    LEDGER: (
+        "@owner",
+        "n",
+        "@gateway",
+        "@kind",
+        "@ref",
+        "@of",
+        "amount",
+        "@currency",
+        "at",
+    ),
+    BOOKS: ("@ref", "net", "due"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
@@ -173,7 +204,10 @@ as in its LOCK and COMMIT rows. TXWRITE is a statement, before the version that 
 CLOCK: from then on the node's clock is offset ticks ahead and drift parts per million too fast;
 until its first row a clock is exact. LIMITED: wait is the ticks until the call would be let
 through. CAUSED: by and by_n name the operation to which it is a reaction. created is an instant,
-order the place of a commit."""
+order the place of a commit. GATEWAY is a request as the app meant it, whose key stands for it up to
+the tick `until`; LEDGER is what was moved, both in minor units, with n 0 for what had been moved
+before the start. BOOKS: what the product's books say is left of a charge, and what is due back of
+it."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

@@ -120,6 +120,37 @@ def span(key: str, default: object, doc: str) -> Knob:
     return Knob(key, parse_span, default, doc, "a duration, or ['shortest', 'longest']")
 
 
+def spans(key: str, default: object, doc: str) -> Knob:
+    """Make a knob that holds an elastic wait for each call; one alone is that of every call."""
+
+    def parse(value: object) -> tuple[Span, ...]:
+        items = items_of(value)
+        if not items or not any(items_of(item) is not None for item in items):
+            return (parse_span(value),)  # two durations are the ends of one wait
+        singles = [items_of(item) or [item] for item in items]
+        return tuple(parse_span(one[0] if len(one) == 1 else one) for one in singles)
+
+    forms = (
+        "a duration, ['shortest', 'longest'], or a list of lists of one or two durations, one for "
+        "each call, such as [['35s'], ['1s', '2s']]"
+    )
+    return Knob(key, parse, default, doc, forms)
+
+
+def choices(key: str, options: tuple[str, ...], doc: str) -> Knob:
+    """Make a knob that holds a word for each call; one alone, as the default, is every call's."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        items = items_of(value)
+        chosen = [value] if items is None else items
+        words = tuple(item for item in chosen if isinstance(item, str) and item in options)
+        if not words or len(words) < len(chosen):
+            raise UsageError(f"got {value!r}")
+        return words
+
+    return Knob(key, parse, options[0], doc, "one of " + ", ".join(options) + ", or a list of them")
+
+
 def rate(key: str, default: str, doc: str) -> Knob:
     """Make a knob that holds a rate, read as ticks per item; "none" is 0, no limit."""
     return Knob(key, parse_rate, default, doc, "'none', or a rate such as '5/s' or '12/min'")

@@ -141,7 +141,9 @@ class Product(Operations):
         self.limit = RateLimit(world, "api")
         self.api_latency = (0, 0)
         self.repairable: list[str] = []
-        """Mechanisms of its own parts that look into `world.repair` themselves."""
+        """Mechanisms of its own parts: they look into `world.repair`, or stand in `sound`."""
+        self.sound: dict[str, Mapping[str, Any]] = {}
+        """Knob values that make such a mechanism sound, by its name."""
         self.ending: Ending | None = None
         """How the agent ended the episode, once it has."""
         self.stores: dict[str, Store[Any]] = {}
@@ -167,6 +169,26 @@ class Product(Operations):
     def invariants(self) -> list[str]:
         """Name the declared invariants that the committed state breaks, each with its rows."""
         return []
+
+    def books(self) -> Mapping[str, int] | None:
+        """Say what is left of each charge by the product's own rows: taken, less what went back.
+
+        By the charge's row, as `charges:1`, in minor units; they are held against the gateway's
+        ledger once everything has settled. None: it keeps no books.
+        """
+        return None
+
+    def dues(self) -> Mapping[str, int]:
+        """Say how much of each charge has to be back by the product's own doing, in minor units.
+
+        Such as the price of a booking that it has cancelled itself; nothing that somebody has
+        still to decide. Needs `books`.
+        """
+        return {}
+
+    def ledger(self) -> Mapping[str, int]:
+        """Say what is left of each charge by the gateway's ledger."""
+        return {}
 
     # --- changes that old recordings don't know ---------------------------------------------------
 
@@ -326,7 +348,7 @@ class Product(Operations):
         return [*out, *self.repairable, "timeout", "background", "reward"]
 
     def repair(self, mechanisms: Collection[str]) -> None:
-        """Make locks, leases and reward sound where they are named.
+        """Make locks, leases, gateways and reward sound where they are named.
 
         Views look into `world.repair` themselves, and so tell the truth by value.
         """
@@ -336,6 +358,9 @@ class Product(Operations):
                 held.update(store.sound_writes())
             if f"lease:{name}" in mechanisms:
                 held.update(store.sound_leases())
+        for mechanism, values in self.sound.items():
+            if mechanism in mechanisms:
+                held.update(values)
         if "reward" in mechanisms:
             held["reward.mode"] = "goal"
         if "timeout" in mechanisms:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from simharness.product import knobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from simharness.parts.gateway import Gateway
     from simharness.parts.outbox import Outbox
     from simharness.parts.queue import JobQueue
     from simharness.parts.webhook import Inbox, Webhook
@@ -46,6 +47,87 @@ def bind_webhook(product: Product, hook: Webhook, inbox: Inbox, name: str = "web
     settings.bind(f"{name}.dedupe", inbox, "dedupe")
     settings.bind(f"{name}.apply", inbox, "apply")
     product.repairable += [f"webhook:{hook.name}", f"inbox:{inbox.name}"]
+
+
+def gateway_knobs(name: str = "gateway") -> tuple[Knob, ...]:
+    """Make the knobs of one payment gateway; its webhook has its own."""
+    return (
+        knobs.spans(f"{name}.latency", "0s", "wait for an answer of the gateway, one a call"),
+        knobs.choices(
+            f"{name}.mode",
+            ("ok", "fail", "async_fail"),
+            "what becomes of what the gateway is asked for, one a call: it is done, fails, or is "
+            "accepted and fails later",
+        ),
+        knobs.duration(f"{name}.settle_after", "0s", "time from the acceptance to the end"),
+        knobs.duration(
+            f"{name}.timeout", "80s", "time for which an answer is waited for; 0s: ever"
+        ),
+        knobs.choice(
+            f"{name}.retry",
+            ("with_key", "new_key", "none"),
+            "what the app does without an answer: it asks again, under another key, or gives up",
+        ),
+        knobs.count(f"{name}.attempts", 3, "how often the app asks", low=1),
+        knobs.duration(f"{name}.backoff", "1s", "wait until the second attempt; it doubles"),
+        knobs.choice(
+            f"{name}.idempotency", ("key", "none"), "whether a known key repeats the request"
+        ),
+        knobs.choice(
+            f"{name}.idempotency.scope",
+            ("account", "session", "call"),
+            "what is joined to a key: nothing, the actor, or the call",
+        ),
+        knobs.duration(f"{name}.idempotency.retention", "24h", "time until a key is forgotten"),
+        knobs.flag(f"{name}.idempotency.bind_body", True, "a known key refuses another body"),
+        knobs.choice(
+            f"{name}.minor_units",
+            ("iso", "always_100"),
+            "whether amounts are sent as if every currency had two digits",
+        ),
+    )
+
+
+SOUND_GATEWAY = {
+    "retry": "with_key",
+    "idempotency": "key",
+    "idempotency.scope": "account",
+    "idempotency.bind_body": True,
+    "minor_units": "iso",
+}
+"""What a repaired gateway is kept at. That it fails, is slow or settles late is no defect."""
+
+
+def bind_gateway(
+    product: Product,
+    gateway: Gateway,
+    name: str = "gateway",
+    sound: Mapping[str, object] | None = None,
+) -> None:
+    """Keep a payment gateway as its knobs say; it can be ablated.
+
+    `sound` names knobs of the product's own that decide about money, as `{"refund.check":
+    "atomic"}`, with the values that they are kept at when the gateway is repaired.
+    """
+    settings = product.settings
+    for attribute in (
+        "latency",
+        "mode",
+        "settle_after",
+        "timeout",
+        "retry",
+        "attempts",
+        "backoff",
+        "idempotency",
+        "minor_units",
+    ):
+        settings.bind(f"{name}.{attribute}", gateway, attribute)
+    for attribute in ("scope", "retention", "bind_body"):
+        settings.bind(f"{name}.idempotency.{attribute}", gateway, attribute)
+    kept = {f"{name}.{key}": value for key, value in SOUND_GATEWAY.items()} | {**(sound or {})}
+    mechanism = f"gateway:{gateway.name}"
+    product.repairable.append(mechanism)
+    product.sound[mechanism] = {key: settings.knobs[key].read(value) for key, value in kept.items()}
 
 
 def queue_knobs(name: str) -> tuple[Knob, ...]:
