@@ -44,6 +44,11 @@ DEFECTS = (
         knobs={"api.timeout": "1s", "api.on_timeout": "error", "db.latency": ["500ms", "4s"]},
     ),
     Fault(
+        id="marketplace.wrong-offset",
+        doc="hours are taken in standard time all year, so summer's slots are an hour late",
+        knobs={"zones": "standard"},
+    ),
+    Fault(
         id="marketplace.email-reward",
         doc="the reward is paid for a mail, whatever was booked",
         knobs={"reward.mode": "email"},

@@ -44,7 +44,8 @@ class Horizon:
         days = 1 if day else market.horizon
         first = market.world.epoch + day * DAY
         top = market.slots.table.top
-        return derived_slots(providers, list(market.services.table), first, days, top)
+        services = list(market.services.table)
+        return derived_slots(providers, services, first, days, top, market.zones)
 
     def _next_day(self, _: Event) -> None:
         """Make the slots of the day that has come within the horizon."""

@@ -1,6 +1,6 @@
-"""Opening hours, and the slots that follow from them.
+"""Opening hours in a provider's zone, and the slots that follow from them.
 
-Local times are taken for UTC in every zone.
+Which offset a local time gets is a rule of `ZONE_RULES`; every rule but `exact` is a defect.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simharness.api import DAY, MINUTE
+from simharness.api import DAY, MINUTE, offset_by, zone
 from simharness.models.marketplace.tables import Slot
 
 if TYPE_CHECKING:
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from simharness.models.marketplace.tables import Provider, Service
 
 HOURS = re.compile(r"([01][0-9]|2[0-4]):([0-5][0-9])-([01][0-9]|2[0-4]):([0-5][0-9])")
+EXACT = "exact"
 
 
-def opening(provider: Provider, midnight: int) -> tuple[int, int] | None:
-    """Give when a provider opens and closes on the day that begins at an instant.
+def opening(provider: Provider, date: tuple[int, ...], rule: str = EXACT) -> tuple[int, int] | None:
+    """Give the instants at which a provider opens and closes on a local (year, month, day).
 
-    None without hours, or with hours that can't be read or are never.
+    None without hours, or with hours that can't be read or are never. Raises UsageError for a zone
+    that isn't known.
     """
     found = HOURS.fullmatch(provider.hours)
     if found is None:
@@ -30,20 +32,29 @@ def opening(provider: Provider, midnight: int) -> tuple[int, int] | None:
     first, last = (int(found[i]) * 60 + int(found[i + 1]) for i in (1, 3))
     if not first < last <= DAY // MINUTE:
         return None
-    return midnight + first * MINUTE, midnight + last * MINUTE
+    where, utc = zone(provider.zone), zone("UTC")
+    midnight = utc.instant(*date)
+    walls = (midnight + first * MINUTE, midnight + last * MINUTE)
+    opens, closes = (wall - offset_by(rule, where, utc.local(wall)) for wall in walls)
+    return opens, closes
 
 
-def within(provider: Provider, starts_at: int, ends_at: int) -> bool:
-    """Tell whether a time is within a provider's hours; without hours every time is."""
+def within(provider: Provider, starts_at: int, ends_at: int, rule: str = EXACT) -> bool:
+    """Tell whether a time is within a provider's hours; without hours every time is.
+
+    Raises UsageError for a time that no zone is known for.
+    """
     if HOURS.fullmatch(provider.hours) is None:
         return True
-    hours = opening(provider, starts_at - starts_at % DAY)
+    hours = opening(provider, zone(provider.zone).local(starts_at)[:3], rule)
     return hours is not None and hours[0] <= starts_at and ends_at <= hours[1]
 
 
-def times(provider: Provider, service: Service, midnight: int) -> Iterator[tuple[int, int]]:
+def times(
+    provider: Provider, service: Service, date: tuple[int, ...], rule: str = EXACT
+) -> Iterator[tuple[int, int]]:
     """Give the times of a day's slots, service minutes apart; those that end too late left out."""
-    hours = opening(provider, midnight)
+    hours = opening(provider, date, rule)
     length = service.minutes * MINUTE
     if hours is None or length <= 0:
         return
@@ -54,22 +65,29 @@ def times(provider: Provider, service: Service, midnight: int) -> Iterator[tuple
 
 
 def derived_slots(
-    providers: list[Provider], services: list[Service], first: int, days: int, top: int
+    providers: list[Provider],
+    services: list[Service],
+    first: int,
+    days: int,
+    top: int,
+    rule: str = EXACT,
 ) -> list[Slot]:
     """Make the slots of active providers with hours for some days from the one of instant `first`.
 
-    Their ids go on from `top`; they are in order of provider, then of time.
+    A day is a date: each provider's hours are those of that date in its zone. Ids go on from `top`,
+    in order of provider, then of time.
     """
     by_id = {service.id: service for service in services}
     lowest = min(by_id, default=0)
+    utc = zone("UTC")
     out: list[Slot] = []
-    midnight = first - first % DAY
     for provider in providers:
         service = by_id.get(provider.service_id or lowest)
         if service is None or not provider.active:
             continue
         for day in range(days):
-            for starts_at, ends_at in times(provider, service, midnight + day * DAY):
+            date = utc.local(first + day * DAY)[:3]
+            for starts_at, ends_at in times(provider, service, date, rule):
                 top += 1
                 out.append(
                     Slot(
@@ -78,8 +96,8 @@ def derived_slots(
                         service_id=service.id,
                         starts_at=starts_at,
                         ends_at=ends_at,
-                        created_at=midnight,
-                        updated_at=midnight,
+                        created_at=first,
+                        updated_at=first,
                     )
                 )
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simharness.api import knobs
+from simharness.api import ZONE_RULES, knobs
 
 ISOLATIONS = ("lock", "unique", "hold", "lease", "none")
 
@@ -36,5 +36,11 @@ KNOBS = (
         "whether a coupon is counted as it stands at the commit, or at the check (a defect)",
     ),
     knobs.span("remote.latency", "0s", "wait of a write to the calendar elsewhere"),
+    knobs.choice(
+        "zones",
+        ZONE_RULES,
+        "which offset a local time gets: that of its instant; that of the start of its day, that "
+        "of standard time, or none (defects)",
+    ),
     knobs.count("slots.horizon", 7, "days for which slots are derived from opening hours", low=1),
 )

@@ -29,6 +29,8 @@ SOUND: dict[str, Any] = {
     "hold.leak": False,
 }
 """Parsed values under which no place is given away twice, and none is lost."""
+ZONES = "zones:slots"
+"""How ablation names what tells at which instant a provider is open."""
 
 
 class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, WritingTools):
@@ -45,13 +47,15 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
         self.calendar = Horizon(self)
         self.places = Places(self)
         self.settings.bind("hold.leak", self.places.holds, "leak")
-        self.repairable.append(PLACES)
+        self.repairable += [PLACES, ZONES]
 
     def repair(self, mechanisms: Collection[str]) -> None:
-        """Make the parts sound that are named, the keeping of places among them."""
+        """Make the parts sound that are named, the keeping of places and zones among them."""
         super().repair(mechanisms)
         if PLACES in mechanisms:
             self.settings.hold(SOUND)
+        if ZONES in mechanisms:
+            self.settings.hold({"zones": "exact"})
 
     def invariants(self) -> list[str]:
         """Name what is broken: capacities, hours, holds, money, coupons, what stands elsewhere."""

@@ -70,6 +70,7 @@ class MarketStores(Product):
         self.late_payment = "reject"
         self.coupon_claim = "atomic"
         self.horizon = 1
+        self.zones = "exact"
         self.shown_confirmed: list[tuple[str, int]] = []
         """Confirmed bookings that were answered: to whom, and the booking's id."""
         for key, attribute in (
@@ -83,6 +84,7 @@ class MarketStores(Product):
             ("coupon.claim", "coupon_claim"),
             ("remote.latency", "remote_latency"),
             ("slots.horizon", "horizon"),
+            ("zones", "zones"),
         ):
             bind(key, self, attribute)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simharness.api import (
+    DAY,
     MINUTE,
     Answer,
     Instant,
@@ -16,6 +17,9 @@ from simharness.models.marketplace.hours import within
 from simharness.models.marketplace.rules import overlap
 from simharness.models.marketplace.stores import MarketStores, found
 from simharness.models.marketplace.tables import Block, Provider, Slot
+
+AHEAD_MAX = 366 * DAY
+"""How far ahead a slot may be made."""
 
 
 class CalendarTools(MarketStores):
@@ -31,11 +35,12 @@ class CalendarTools(MarketStores):
         provider = self._active(provider_id)
         service = found(self.services.true(service_id), "service", service_id)
         ends_at = starts_at + service.minutes * MINUTE
-        if starts_at <= self.instant:
+        if not self.instant < starts_at < self.instant + AHEAD_MAX:
             raise Refused(
-                "invalid_arguments", f"starts_at {format_instant(starts_at)} is not to come"
+                "invalid_arguments",
+                f"starts_at {format_instant(starts_at)} is not within the year to come",
             )
-        if not within(provider, starts_at, ends_at):
+        if not within(provider, starts_at, ends_at, self.zones):
             raise Refused(
                 "outside_hours", f"provider {provider_id} is open {provider.hours} local time"
             )
