@@ -28,7 +28,7 @@ from simharness.kernel.calendar import format_instant
 from simharness.kernel.draws import Stream
 from simharness.kernel.operation import Actor, Operation
 from simharness.kernel.schedule import parse_scheduler
-from simharness.kernel.world import Process, World
+from simharness.kernel.world import World
 from simharness.parts.refusal import Refused
 from simharness.product.fault import arm
 from simharness.product.goal import Criterion, Ending, score
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.episode.plan import Plan
+    from simharness.kernel.process import Process
     from simharness.product.view import Breach
 
 CALLS_PER_TURN = 64

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.ledger import Ledger, Movement, root
 from simharness.parts.money import exponent
 from simharness.parts.node import UNKNOWN

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 from simharness.units import SECOND

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 

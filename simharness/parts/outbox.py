@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from simharness.kernel import journal
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.reaction import Reactions
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from simharness.kernel.operation import Operation
-    from simharness.kernel.world import Wait
+    from simharness.kernel.process import Wait
     from simharness.parts.ledger import Kind
     from simharness.parts.reaction import Reaction
 

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simharness.kernel import journal
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.reaction import Reactions
 from simharness.parts.refusal import Refused
 from simharness.units import DAY, SECOND

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.kernel import journal
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.queue import backoff_ticks
 from simharness.parts.reaction import Reactions
 from simharness.parts.refusal import Refused
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.kernel.operation import Operation, Span
-    from simharness.kernel.world import Process, World
+    from simharness.kernel.process import Process
+    from simharness.kernel.world import World
     from simharness.parts.reaction import Reaction
     from simharness.parts.transaction import Transaction
 

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.kernel.operation import Operation
-    from simharness.kernel.world import World
-    from simharness.parts.follower import Follower
-    from simharness.parts.table import Change, Table
-    from simharness.product.view import Breach, Waits
+    from simharness.parts.table import Change
 
     Four = tuple[int, int, int, int]
     """Key, version served, true version, age."""
+    from simharness.product.view import ViewParts
 
 INCLUSIVE = "inclusive"
 COMMIT = "commit"
@@ -37,16 +35,8 @@ class ExportView(RowsView[R]):
 
     __slots__ = ("_given", "boundary", "resolution", "stamp")
 
-    def __init__(
-        self,
-        world: World,
-        table: Table[R],
-        kind: str,
-        waits: Waits,
-        breaches: list[Breach],
-        replica: Follower[R],
-    ) -> None:
-        super().__init__(world, table, kind, waits, breaches, replica)
+    def __init__(self, parts: ViewParts[R], kind: str) -> None:
+        super().__init__(parts, kind)
         self.boundary = INCLUSIVE
         """Whether a row stamped exactly at the cursor is exported: inclusive or strict."""
         self.stamp = COMMIT

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.row import R, Row
 from simharness.product.rows_view import Query, RowsView
 from simharness.product.view import PRIMARY, REPLICA
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.kernel.operation import Operation
-    from simharness.kernel.world import World
-    from simharness.parts.follower import Follower
-    from simharness.parts.table import Change, Table
-    from simharness.product.view import Breach, Waits
+    from simharness.parts.table import Change
+    from simharness.product.view import ViewParts
 
 VERSION = "version"
 ID = "id"
@@ -52,16 +50,8 @@ class FeedView(RowsView[R]):
 
     __slots__ = ("_listening", "_readers", "_waiting", "payload", "poll")
 
-    def __init__(
-        self,
-        world: World,
-        table: Table[R],
-        kind: str,
-        waits: Waits,
-        breaches: list[Breach],
-        replica: Follower[R],
-    ) -> None:
-        super().__init__(world, table, kind, waits, breaches, replica)
+    def __init__(self, parts: ViewParts[R], kind: str) -> None:
+        super().__init__(parts, kind)
         self.payload = VERSION
         """What a notice carries: the row at its version, or its id."""
         self.poll = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.kernel import journal
 from simharness.kernel.operation import AFTER_COMMIT, BEFORE_COMMIT
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 from simharness.parts.node import Crashed
 from simharness.parts.refusal import Refused
 from simharness.parts.transaction import Basis, Transaction

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from simharness.errors import HarnessError, ProcessFailed, UnknownName, UsageError
 from simharness.kernel import journal
 from simharness.kernel.operation import IN_HANDLER, Actor, Operation
-from simharness.kernel.world import place_of
+from simharness.kernel.process import place_of
 from simharness.parts.clock import API, Clock
 from simharness.parts.limit import RateLimit
 from simharness.parts.node import UNKNOWN, Crashed, on_node

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.kernel.operation import Operation
-    from simharness.kernel.world import World
     from simharness.parts.table import Table
-    from simharness.product.view import Breach, Waits
+    from simharness.product.view import ViewParts
 
 
 class Query(NamedTuple):
@@ -113,18 +112,10 @@ class QueryView(RowsView[R]):
 
     cached = True
 
-    def __init__(
-        self,
-        world: World,
-        table: Table[R],
-        kind: str,
-        waits: Waits,
-        breaches: list[Breach],
-        replica: Follower[R],
-    ) -> None:
-        super().__init__(world, table, kind, waits, breaches, replica)
-        self.cache = Cache(world, table, self.name, of_queries=True)
-        self.index: Follower[R] = Follower(world, table, f"index:{self.name}", "index")
+    def __init__(self, parts: ViewParts[R], kind: str) -> None:
+        super().__init__(parts, kind)
+        self.cache = Cache(self.world, self.table, self.name, of_queries=True)
+        self.index: Follower[R] = Follower(self.world, self.table, f"index:{self.name}", "index")
         self.hydrate = INDEX
         """Whence come the rows that the index found: index or primary (then predicate and row can
         disagree)."""

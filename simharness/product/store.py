@@ -26,7 +26,7 @@ from simharness.product.store_spec import (
     WRITE_KNOBS,
     StoreSpec,
 )
-from simharness.product.view import Breach, DetailView, View, Waits
+from simharness.product.view import Breach, DetailView, View, ViewParts, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -85,24 +85,24 @@ class Store(Generic[R]):
                 settings.bind(f"{spec.name}.write.{attribute}", self, attribute)
 
     def _add_view(self, kind: str, settings: Settings, shared: Shared) -> None:
-        parts = (self.world, self.table, kind, shared.waits, shared.breaches, self.replica)
+        parts = ViewParts(self.world, self.table, shared.waits, shared.breaches, self.replica)
         view: View[R]
         if kind in DETAIL_KINDS:
-            view = detail = self._details[kind] = DetailView(*parts)
+            view = detail = self._details[kind] = DetailView(parts, kind)
             for attribute in DETAIL_CACHE_KNOBS:
                 settings.bind(f"{view.name}.cache.{attribute}", detail.cache, attribute)
             bind_cache(settings, view, detail.cache)
         elif kind in QUERY_KINDS:
-            view = rows = self._queries[kind] = QueryView(*parts)
+            view = rows = self._queries[kind] = QueryView(parts, kind)
             settings.bind(f"{view.name}.index.lag", rows.index, "lag")
             settings.bind(f"{view.name}.index.hydrate", rows, "hydrate")
             bind_cache(settings, view, rows.cache)
         elif kind == "feed":
-            view = self._feed = FeedView(*parts)
+            view = self._feed = FeedView(parts, kind)
             for attribute in FEED_KNOBS:
                 settings.bind(f"{view.name}.{attribute}", view, attribute)
         else:
-            view = self._export = ExportView(*parts)
+            view = self._export = ExportView(parts, kind)
             for attribute in EXPORT_KNOBS:
                 settings.bind(f"{view.name}.{attribute}", view, attribute)
         settings.bind(f"{view.name}.route", view, "route")

@@ -106,6 +106,17 @@ class Waits:
         self.put: Span = (0, 0)
 
 
+class ViewParts(NamedTuple, Generic[R]):
+    """What the views of one store are made on."""
+
+    world: World
+    table: Table[R]
+    waits: Waits
+    breaches: list[Breach]
+    """Where those note what their contracts forbid."""
+    replica: Follower[R]
+
+
 class View(Generic[R]):
     """What all views share."""
 
@@ -128,23 +139,15 @@ class View(Generic[R]):
     cached = False
     """Whether it has a cache."""
 
-    def __init__(
-        self,
-        world: World,
-        table: Table[R],
-        kind: str,
-        waits: Waits,
-        breaches: list[Breach],
-        replica: Follower[R],
-    ) -> None:
-        self.world = world
-        self.table = table
-        self.name = f"{table.name}.{kind}"
+    def __init__(self, parts: ViewParts[R], kind: str) -> None:
+        self.world = world = parts.world
+        self.table = parts.table
+        self.name = f"{parts.table.name}.{kind}"
         self.number = world.intern(self.name)
         self.contract = Contract()
-        self.waits = waits
-        self.breaches = breaches
-        self.replica = replica
+        self.waits = parts.waits
+        self.breaches = parts.breaches
+        self.replica = parts.replica
         self.route = PRIMARY
         """Where it reads: primary, replica, sticky or index."""
         self.refill = PRIMARY
@@ -197,17 +200,9 @@ class DetailView(View[R]):
 
     cached = True
 
-    def __init__(
-        self,
-        world: World,
-        table: Table[R],
-        kind: str,
-        waits: Waits,
-        breaches: list[Breach],
-        replica: Follower[R],
-    ) -> None:
-        super().__init__(world, table, kind, waits, breaches, replica)
-        self.cache = Cache(world, table, self.name, of_queries=False)
+    def __init__(self, parts: ViewParts[R], kind: str) -> None:
+        super().__init__(parts, kind)
+        self.cache = Cache(self.world, self.table, self.name, of_queries=False)
         self.is_auth = kind == "auth"
 
     def read(self, op: Operation, key: int) -> Generator[Event, Any, R | None]:

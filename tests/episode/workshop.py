@@ -26,7 +26,7 @@ from simharness.api import (
     store,
     tool,
 )
-from simharness.kernel.world import Wait
+from simharness.kernel.process import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence

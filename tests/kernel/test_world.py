@@ -24,7 +24,8 @@ from simharness.errors import (
 )
 from simharness.kernel import journal
 from simharness.kernel import world as world_module
-from simharness.kernel.world import Process, Wait, World
+from simharness.kernel.process import Process, Wait
+from simharness.kernel.world import World
 
 Steps: TypeAlias = Generator[simpy.Event, Any, Any]
 ROOT = Path(__file__).resolve().parents[2]
