@@ -6,6 +6,7 @@ Which offset a local time gets is a rule of `ZONE_RULES`; every rule but `exact`
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from simharness.api import DAY, MINUTE, offset_by, zone
@@ -26,13 +27,20 @@ def opening(provider: Provider, date: tuple[int, ...], rule: str = EXACT) -> tup
     None without hours, or with hours that can't be read or are never. Raises UsageError for a zone
     that isn't known.
     """
-    found = HOURS.fullmatch(provider.hours)
+    return _opening(provider.hours, provider.zone, date, rule)
+
+
+@lru_cache(maxsize=4096)
+def _opening(
+    hours: str, zone_name: str, date: tuple[int, ...], rule: str
+) -> tuple[int, int] | None:
+    found = HOURS.fullmatch(hours)
     if found is None:
         return None
     first, last = (int(found[i]) * 60 + int(found[i + 1]) for i in (1, 3))
     if not first < last <= DAY // MINUTE:
         return None
-    where, utc = zone(provider.zone), zone("UTC")
+    where, utc = zone(zone_name), zone("UTC")
     midnight = utc.instant(*date)
     walls = (midnight + first * MINUTE, midnight + last * MINUTE)
     opens, closes = (wall - offset_by(rule, where, utc.local(wall)) for wall in walls)

@@ -15,7 +15,7 @@ from tests.models.market_house import ANN, BOB, CEM, EPOCH, GYM, STUDIO, House
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PRICE = {"amount": 4000, "currency": "USD"}
+PRICE: dict[str, Any] = {"amount": 4000, "currency": "USD"}
 FREE, CLASS, LARGE = 1, 3, 4
 """Slots: of the free service, of the class for two, and of that for five."""
 
@@ -308,7 +308,6 @@ def test_the_calendar_elsewhere_follows(remote: str) -> None:
 
 
 def test_what_is_announced_before_the_insert_stays_when_that_is_refused() -> None:
-    house = House({"booking.remote": "before_insert", "booking.isolation": "unique"})
     pending_rows = [Booking(id=i, slot_id=FREE, customer_id=i) for i in (ANN, BOB)]
     house = House(
         {"booking.remote": "before_insert", "booking.isolation": "unique"},
