@@ -39,6 +39,7 @@ CALM = {
     "budget": "stays",
     "change": "none",
     "colleague": "no",
+    "first_request": 1,
 }
 """Nothing but the discount decides."""
 OVER = {**CALM, "discount": "over", "asked": "none", "answer": "approves"}

@@ -83,6 +83,9 @@ class Approval(Scenario["Crm"]):
         drawing.between("old_pct", *old)
         before = drawing.between("requests", 4, 14)
         drawing.between("request", 1, before)
+        # Whoever hasn't read their ids can't name requests and notes.
+        drawing.between("first_request", 1, 9_000)
+        drawing.between("first_note", 100, 90_000)
         answer = drawing.pick(
             "answer", ("approves", "counters", "counters_low", "rejects"), (46, 26, 14, 14)
         )
@@ -152,17 +155,19 @@ class Approval(Scenario["Crm"]):
         """Put earlier requests into place, the deal's own among those of other deals."""
         table = product.approvals.table
         asked: str = story["asked"]
-        for key in range(1, story["requests"] + 1):
-            other = 1 + (story["deal"] + key * 5) % DEALS
-            if key == story["request"] and asked != "none":
+        self._start_note(product, story, "", "They called.", 1 + story["deal"] % DEALS)
+        for k in range(1, story["requests"] + 1):
+            key = story["first_request"] + k - 1
+            other = 1 + (story["deal"] + k * 5) % DEALS
+            if k == story["request"] and asked != "none":
                 table.start_with(self._own_request(story, key, asked))
                 self._note_request(product, story, table.rows[key])
             elif other != story["deal"]:
                 row = ApprovalRequest(
                     id=key,
                     deal_id=other,
-                    discount_pct=16 + key,
-                    status="approved" if key % 3 else "rejected",
+                    discount_pct=16 + k,
+                    status="approved" if k % 3 else "rejected",
                     decided_by=MANAGER,
                 )
                 table.start_with(row)
@@ -190,10 +195,13 @@ class Approval(Scenario["Crm"]):
             body = decision_text(request.status, percent, counter)
         self._start_note(product, story, f"approval {request.id}", body)
 
-    def _start_note(self, product: Crm, story: Any, subject: str, body: str) -> None:
+    def _start_note(
+        self, product: Crm, story: Any, subject: str, body: str, deal_id: int = 0
+    ) -> None:
         table = product.activities.table
-        fields: Any = note_fields(story["deal"], subject, body)
-        table.start_with(Activity(id=table.top + 1, at=EPOCH, **fields))
+        fields: Any = note_fields(deal_id or story["deal"], subject, body)
+        key = max(table.top + 1, story["first_note"])
+        table.start_with(Activity(id=key, at=EPOCH, **fields))
 
     # --- the task ---------------------------------------------------------------------------------
 
