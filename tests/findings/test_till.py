@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import simharness
+from simharness.api import Call
 from simharness.errors import UsageError
 from simharness.kernel.operation import Actor
 from simharness.parts.refusal import Refused
@@ -199,3 +202,88 @@ def test_a_settlement_by_hand(ref: str, status: str, answer: Any) -> None:
     assert perform(product, "gateway.settle", ref=ref, status=status) == answer
     assert (product.digests() == before) == isinstance(answer, str)
     assert product.ledger()["charges:1"] == (10_000 if isinstance(answer, str) else 0)
+
+
+@pytest.mark.parametrize(
+    ("created", "apply", "found"),
+    [
+        ("08:59:58Z", "last_arrived", ["H228", "H226"]),
+        ("08:59:59Z", "last_arrived", ["H226"]),  # neither is older: the later arrival wins
+        ("08:59:58Z", "newest", []),
+    ],
+)
+def test_an_older_event_over_a_newer_one_leaves_the_books_wrong(
+    created: str, apply: str, found: list[str]
+) -> None:
+    env = simharness.make(TILL + "refund", seed=1, config={"webhook.apply": apply})
+    env.reset()
+    product = env.episode.product
+    told = (("ev-2", "08:59:59Z", "succeeded"), ("ev-1", created, "pending"))
+    for event_id, at, status in told:
+        made = event(event_id=event_id, created=f"2026-03-02T{at}", status=status)
+        perform(product, "gateway.deliver", event=made)
+    step = env.step(Call("finish", {"message": "Nothing was asked for."}))
+    findings = {f["code"]: f for f in step.info["verdict"]["findings"] if f["code"][0] == "H"}
+    assert list(findings) == found
+    if "H228" in findings:
+        evidence = findings["H228"]["evidence"]
+        assert (evidence["older"], evidence["newer"], evidence["by"]) == ("ev-1", "ev-2", 10**6)
+    if found:
+        evidence = findings["H226"]["evidence"]
+        assert (evidence["books"], evidence["ledger"]) == (0, 10_000)
+
+
+def test_an_answer_is_pending_until_the_gateway_has_settled_and_the_episode_waits_for_it() -> None:
+    config = {"gateway.mode": "async_fail", "gateway.settle_after": "120s", "gateway.retry": "none"}
+    env = simharness.make(TILL + "refund", seed=1, config=config)
+    env.reset()
+    told = env.step(Call("refund", {"charge_id": 1, "amount": 6_000})).observation
+    assert told.value["status"] == "pending"
+    env.step(Call("finish", {"message": "It is under way."}), think="1s")
+    product = env.episode.product
+    assert product.world.ticks >= 120_000_000
+    assert product.refunds.table.rows[1].status == "failed"
+    assert product.ledger()["charges:1"] == product.books()["charges:1"] == 10_000
+
+
+CHARGED = st.fixed_dictionaries(
+    {
+        "order_id": st.integers(1, 2),
+        "amount": st.sampled_from((1, 500)),
+        "currency": st.sampled_from(("USD", "JPY")),
+    },
+    optional={"idempotency_key": st.sampled_from(("k1", "k2"))},
+).map(lambda arguments: Call("charge", arguments))
+REFUNDED = st.fixed_dictionaries(
+    {"charge_id": st.integers(1, 6), "amount": st.sampled_from((1, 5_000, 9_999, 10_001))}
+).map(lambda arguments: Call("refund", arguments))
+
+
+@given(
+    calls=st.lists(CHARGED | REFUNDED, min_size=1, max_size=6),
+    mode=st.lists(st.sampled_from(("ok", "fail", "async_fail")), min_size=1, max_size=3),
+    latency=st.sampled_from(("0s", "3s", "35s")),
+)
+@settings(max_examples=25, deadline=None)
+def test_an_error_changes_no_row_unless_its_outcome_is_unknown(
+    calls: list[Call], mode: list[str], latency: str
+) -> None:
+    config = {
+        "gateway.mode": mode,
+        "gateway.latency": latency,
+        "gateway.settle_after": "280s",
+        "webhook.delay": "280s",
+    }
+    env = simharness.make(TILL + "refund", seed=1, config=config)
+    env.reset()
+    product = env.episode.product
+    for call in calls:
+        before = product.digests()
+        told = env.step(call, think="1s").observation
+        if told.error not in ("", "unknown_outcome"):
+            assert product.digests() == before, told.error
+    verdict = env.step(Call("finish", {"message": "Done."})).info["verdict"]
+    assert [f["code"] for f in verdict["findings"] if f["code"][0] == "H"] == []
+    assert {r: left for r, left in product.books().items() if left} == {
+        r: left for r, left in product.ledger().items() if left
+    }
