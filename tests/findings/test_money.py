@@ -199,6 +199,13 @@ def test_what_was_asked_once_is_moved_once(
         assert findings[0].evidence == {"charges": refs, "amount": 100, "currency": "USD"}
 
 
+def test_what_no_call_has_asked_for_may_be_asked_for_again() -> None:
+    j = Money()
+    for ref in ("charges:1", "charges:2"):
+        j.move(ref, of="orders:1", by=("subscriptions", 1))
+    assert j.codes(repeated_by_harness) == []
+
+
 def test_a_charge_and_its_refund_are_no_repetition() -> None:
     j = Money()
     j.call(tool="charge")

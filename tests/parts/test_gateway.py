@@ -152,6 +152,15 @@ def test_the_rows_tell_what_was_asked_and_moved() -> None:
     ]
 
 
+def test_the_request_and_its_events_are_reactions_to_the_call() -> None:
+    """Side by side, so that what an event causes may ask the gateway again."""
+    shop = Shop()
+    shop.gateway.settle_after = 30
+    shop.pay("a")
+    shop.end()
+    assert [by for _, by in shop.rows("CAUSED") if by[0] == "agent"] == [("agent", 1)] * 3
+
+
 def test_what_settles_later_is_pending_until_then() -> None:
     shop = Shop()
     shop.gateway.settle_after = 30
@@ -263,6 +272,7 @@ def test_amounts_as_if_all_currencies_had_cents(currency: str, amount: int, move
     shop.end()
     assert shop.moved() == [("charge", "charges:4", moved)]
     assert shop.codes() == (["H227"] if moved != amount else [])
+    assert bool(shop.world.alarms) == (moved != amount)
 
 
 @pytest.mark.parametrize("amount", [0, -1])
@@ -414,6 +424,7 @@ def test_the_app_that_has_waited_in_vain(
     assert len(shop.of) == 1
     assert shop.table.rows[4].status == "succeeded"  # the event says so
     assert (shop.codes(), shop.world.reactions) == (codes, 0)
+    assert bool(shop.world.alarms) == bool(codes)
 
 
 def test_attempts_are_counted_and_a_patience_of_nothing_is_endless() -> None:
