@@ -64,7 +64,7 @@ class Handoff(Scenario["Crm"]):
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": handoff.expert,
         "hasty": handoff.hasty,
-        "nurture": coping.nurture,
+        **coping.COPING,
     }
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
