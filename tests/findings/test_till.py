@@ -217,7 +217,7 @@ def test_an_older_event_over_a_newer_one_leaves_the_books_wrong(
 ) -> None:
     env = simharness.make(TILL + "refund", seed=1, config={"webhook.apply": apply})
     env.reset()
-    product = env.episode.product
+    product: Any = env.episode.product
     told = (("ev-2", "08:59:59Z", "succeeded"), ("ev-1", created, "pending"))
     for event_id, at, status in told:
         made = event(event_id=event_id, created=f"2026-03-02T{at}", status=status)
@@ -240,7 +240,7 @@ def test_an_answer_is_pending_until_the_gateway_has_settled_and_the_episode_wait
     told = env.step(Call("refund", {"charge_id": 1, "amount": 6_000})).observation
     assert told.value["status"] == "pending"
     env.step(Call("finish", {"message": "It is under way."}), think="1s")
-    product = env.episode.product
+    product: Any = env.episode.product
     assert product.world.ticks >= 120_000_000
     assert product.refunds.table.rows[1].status == "failed"
     assert product.ledger()["charges:1"] == product.books()["charges:1"] == 10_000
@@ -276,7 +276,7 @@ def test_an_error_changes_no_row_unless_its_outcome_is_unknown(
     }
     env = simharness.make(TILL + "refund", seed=1, config=config)
     env.reset()
-    product = env.episode.product
+    product: Any = env.episode.product
     for call in calls:
         before = product.digests()
         told = env.step(call, think="1s").observation
