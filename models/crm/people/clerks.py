@@ -64,6 +64,7 @@ def start_editors(crm: Crm, contacts: Sequence[int], think_mean: int) -> None:
         edit = yield from crm.contacts.edit(op, key)
         try:
             yield crm.world.pause(draw.between(1, FORM_SECONDS * SECOND, "form"))
+            edit.check(None)  # where versions guard rows instead of locks, it may have changed
             tx = Transaction(op)
             edit.update(tx, {"role": edit.row.role})
             tx.commit()
