@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from simharness.api import Row
 
-EPOCH = parse_instant("2026-03-02T09:00:00Z")
-DAYS = 7
+EPOCH = parse_instant("2026-03-25T09:00:00Z")
+"""A Wednesday; Europe sets its clocks forward on the Sunday after it, America did before."""
+DAYS = 10
 
 _FIRST_TEXT = """
 Ada Ben Carla Deniz Elif Farid Greta Hugo Ines Jamal Kaya Lena Malik Nora Omar Petra Quinn
@@ -40,16 +41,40 @@ LAST = tuple(_LAST_TEXT.split())
 
 SERVICES = (
     ("Intro call", 30, 0, 1),
-    ("Haircut", 60, 45_00, 1),
-    ("Massage", 60, 80_00, 1),
-    ("Pottery class", 120, 40_00, 6),
+    ("Language lesson", 60, 45_00, 1),
+    ("Tax advice", 60, 80_00, 1),
+    ("Pottery class", 60, 40_00, 6),
+    ("Training room", 60, 30_00, 1),
+    ("Personal trainer", 60, 60_00, 1),
 )
 """Title, minutes, price, places of a slot."""
+INTRO, LESSON, ADVICE, CLASS, ROOM, TRAINER = range(1, 7)
 PROVIDERS = (
-    ("Studio North", 1), ("Studio South", 1), ("Salon Birch", 2), ("Salon Cedar", 2),
-    ("Spa Juniper", 3), ("Spa Willow", 3), ("Kiln House", 4), ("Clay Corner", 4),
+    ("Studio North", INTRO, "Europe/Berlin", "09:00-17:00"),
+    ("Studio South", INTRO, "America/New_York", "09:00-17:00"),
+    ("Lingua Birch", LESSON, "Europe/Berlin", "09:00-18:00"),
+    ("Lingua Cedar", LESSON, "Europe/London", "08:00-17:00"),
+    ("Lingua Elm", LESSON, "Europe/Athens", "10:00-19:00"),
+    ("Lingua Oak", LESSON, "Africa/Lagos", "09:00-18:00"),
+    ("Ledger Juniper", ADVICE, "America/New_York", "08:00-17:00"),
+    ("Ledger Willow", ADVICE, "America/Chicago", "08:00-17:00"),
+    ("Ledger Hazel", ADVICE, "America/New_York", "10:00-19:00"),
+    ("Ledger Rowan", ADVICE, "America/Bogota", "08:00-17:00"),
+    ("Kiln House", CLASS, "Europe/Berlin", "09:00-18:00"),
+    ("Clay Corner", CLASS, "Europe/Lisbon", "09:00-18:00"),
+    ("Glaze Works", CLASS, "Africa/Lagos", "09:00-18:00"),
+    ("Room Larch", ROOM, "Europe/Berlin", "09:00-17:00"),
+    ("Room Maple", ROOM, "Europe/Berlin", "09:00-17:00"),
+    ("Room Spruce", ROOM, "Europe/Berlin", "09:00-17:00"),
+    ("Trainer Fern", TRAINER, "Europe/Berlin", "09:00-17:00"),
+    ("Trainer Ivy", TRAINER, "Europe/Berlin", "09:00-17:00"),
+    ("Trainer Sage", TRAINER, "Europe/Berlin", "09:00-17:00"),
+)
+"""Title, service, zone, local opening hours."""
+HOMES = (
+    "Europe/Berlin", "Europe/London", "America/New_York", "Africa/Lagos", "America/Chicago",
 )  # fmt: skip
-"""Title and service."""
+"""Zones that customers live in, one after the other."""
 CUSTOMERS = 40
 SOLD_OF_TEN = 4
 """So many of ten places are booked at the start."""
@@ -63,14 +88,17 @@ def base_rows() -> dict[str, Sequence[Row]]:
     for i in range(1, CUSTOMERS + 1):
         first, last = FIRST[i % len(FIRST)], LAST[i * 7 % len(LAST)]
         email = f"{first}.{last}.{i}@mail.example".lower()
-        customers.append(Customer(id=i, full_name=f"{first} {last}", email=email, **stamp))
+        home = HOMES[i % len(HOMES)]
+        customers.append(
+            Customer(id=i, full_name=f"{first} {last}", email=email, zone=home, **stamp)
+        )
     services = [
         Service(id=i, title=title, minutes=minutes, price=price, **stamp)
         for i, (title, minutes, price, _) in enumerate(SERVICES, 1)
     ]
     providers = [
-        Provider(id=i, title=title, hours="09:00-17:00", service_id=service, **stamp)
-        for i, (title, service) in enumerate(PROVIDERS, 1)
+        Provider(id=i, title=title, zone=where, hours=hours, service_id=service, **stamp)
+        for i, (title, service, where, hours) in enumerate(PROVIDERS, 1)
     ]
     slots: list[Slot] = []
     bookings: list[Booking] = []
@@ -118,7 +146,7 @@ def base_rows() -> dict[str, Sequence[Row]]:
             )
         )
     coupons = [
-        Coupon(id=1, code="SPRING", limit=5, percent=10, **stamp),
+        Coupon(id=1, code="SPRING", limit=500, percent=10, **stamp),
         Coupon(id=2, code="ONCE", limit=1, percent=25, **stamp),
     ]
     return {

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.models.marketplace import invariants
 from simharness.models.marketplace.faults import FAULTS
+from simharness.models.marketplace.habits import KNOBS as PEOPLE
 from simharness.models.marketplace.horizon import Horizon
 from simharness.models.marketplace.own_knobs import KNOBS
 from simharness.models.marketplace.places import Places
 from simharness.models.marketplace.profiles import PROFILES
 from simharness.models.marketplace.rewards import REWARD_MODES
+from simharness.models.marketplace.scenarios import SCENARIOS
 from simharness.models.marketplace.tools.bookings import BookingTools
 from simharness.models.marketplace.tools.calendar import CalendarTools
 from simharness.models.marketplace.tools.requests import RequestTools
@@ -40,7 +42,8 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     profiles = PROFILES
     faults = FAULTS
     reward_modes = REWARD_MODES
-    own_knobs = KNOBS
+    scenarios = SCENARIOS
+    own_knobs = (*KNOBS, *PEOPLE)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

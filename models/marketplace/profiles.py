@@ -13,6 +13,9 @@ PROFILES: dict[str, dict[str, object]] = {
         "api.rate_limit": "20/s",
         "booking.isolation": "lock",
         "booking.remote": "after_commit",
+        "slots.horizon": 10,
+        "users.blocking": "2min",
+        "users.promoter": "20s",
         "services.list.cache.ttl": "10min",
         "providers.list.cache.ttl": "5min",
         # One slot is read from a replica, whose lag an answer tells.

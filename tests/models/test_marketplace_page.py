@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simharness.models.marketplace import Marketplace
+from simharness.models.marketplace.habits import KNOBS as PEOPLE
 from simharness.models.marketplace.own_knobs import KNOBS
 from simharness.models.marketplace.rules import BOOKING_LIFE, HOLD_LIFE
 from simharness.parts.row import SYSTEM_COLUMNS
@@ -44,10 +45,11 @@ def there(marker: str) -> list[list[str]]:
         case "hold life":
             return [[ticked(s.before), s.event, ticked(s.after), s.when] for s in HOLD_LIFE]
         case _:
-            return [[ticked(knob.key), str(knob.default), knob.doc] for knob in KNOBS]
+            own = PEOPLE if marker == "people" else KNOBS
+            return [[ticked(knob.key), str(knob.default), knob.doc] for knob in own]
 
 
-MARKERS = ("tables", "booking life", "hold life", "knobs")
+MARKERS = ("tables", "booking life", "hold life", "knobs", "people")
 
 
 @pytest.mark.parametrize("marker", MARKERS)

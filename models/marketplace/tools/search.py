@@ -55,11 +55,13 @@ class SearchTools(MarketStores):
         provider_id: int | None = None,
         from_time: Instant | None = None,
         to_time: Instant | None = None,
+        full: bool = False,
         page: PageNumber = 1,
     ) -> Answer[Page[Slot]]:
         """Find slots with free places by when they start, from_time on and before to_time.
 
-        They come in order of time, twenty to a page; by default those to come.
+        They come in order of time, twenty to a page; by default those to come. With `full` also
+        those without a free place, and those that are blocked.
         """
         first = self.instant // FRESH * FRESH if from_time is None else from_time
         held_shown = self.held_shown
@@ -68,8 +70,13 @@ class SearchTools(MarketStores):
             return (
                 first <= row.starts_at
                 and (to_time is None or row.starts_at < to_time)
-                and row.taken - (0 if held_shown else row.held) < row.capacity
-                and not row.blocked
+                and (
+                    full
+                    or (
+                        row.taken - (0 if held_shown else row.held) < row.capacity
+                        and not row.blocked
+                    )
+                )
                 and (service_id is None or row.service_id == service_id)
                 and (provider_id is None or row.provider_id == provider_id)
             )
@@ -80,6 +87,7 @@ class SearchTools(MarketStores):
             provider_id=provider_id,
             from_time=format_instant(first),
             to_time=None if to_time is None else format_instant(to_time),
+            full=full,
         )
         rows = yield from self.slots.search.read(op, asked)
         return paged("slots", tuple(sorted(rows, key=lambda r: (r.starts_at, r.id))), page)

@@ -1,0 +1,1 @@
+"""Who else is in the marketplace, each a process of its own."""
