@@ -67,7 +67,11 @@ def holds_without_end(market: Payments) -> list[str]:
 def unpaid(market: Payments) -> list[str]:
     """Name confirmed bookings that aren't paid, and ended ones whose money was kept."""
     paid: dict[int, int] = {}
+    under_way: dict[int, bool] = {}
     for payment in market.payments.table:
+        under_way[payment.booking_id] = (
+            under_way.get(payment.booking_id, False) or payment.id in market.moving
+        )
         if payment.status == "succeeded":
             paid[payment.booking_id] = paid.get(payment.booking_id, 0) + payment.amount
     out: list[str] = []
@@ -75,7 +79,7 @@ def unpaid(market: Payments) -> list[str]:
         money = paid.get(booking.id, 0)
         if booking.status == "confirmed" and money < booking.price:
             out.append(f"bookings:{booking.id} is confirmed, {money} of {booking.price} are paid")
-        if booking.status in ("cancelled", "expired") and money:
+        if booking.status in ("cancelled", "expired") and money and not under_way.get(booking.id):
             out.append(f"bookings:{booking.id} is {booking.status}, and {money} were kept")
         if money > booking.price:
             out.append(f"bookings:{booking.id} costs {booking.price}, and {money} are paid")

@@ -22,6 +22,17 @@ KNOBS = (
         ("none", "before_insert", "after_commit"),
         "when a booking is written into the calendar elsewhere; before the insert is a defect",
     ),
+    knobs.choice(
+        "booking.compensate",
+        ("guarded", "blind"),
+        "whether a refused confirmation looks if a payment was used before giving it back",
+    ),
+    knobs.choice(
+        "booking.on_webhook",
+        ("guarded", "overwrite"),
+        "whether an event of the gateway is held against what booking and hold have become; "
+        "overwriting them is a defect",
+    ),
     knobs.duration("hold.ttl", "5min", "how long a hold lasts", low=1),
     knobs.flag("hold.visible_to_search", True, "what is held is not shown as free"),
     knobs.choice(

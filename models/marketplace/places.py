@@ -209,6 +209,8 @@ class Places:
         if self._open(hold.slot_id):
             self.put(tx, {hold.slot_id: 0})
         tx.commit()
+        if booking is not None:
+            market.give_back(tx.op, booking.id, arrived=True)
 
 
 def require_open(slot: Slot | None, slot_id: int, now: int) -> Slot:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simharness.api import (
+    GATEWAY_EVENTS,
+    Gateway,
+    Inbox,
+    Webhook,
+    bind_gateway,
+    bind_webhook,
+    gateway_knobs,
+    webhook_knobs,
+)
 from simharness.models.marketplace import invariants
 from simharness.models.marketplace.faults import FAULTS
 from simharness.models.marketplace.habits import KNOBS as PEOPLE
@@ -19,9 +29,6 @@ from simharness.models.marketplace.tools.requests import RequestTools
 from simharness.models.marketplace.tools.search import SearchTools
 from simharness.models.marketplace.tools.writing import WritingTools
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 PLACES = "places:slots"
 """How ablation names what keeps the places of slots."""
 SOUND: dict[str, Any] = {
@@ -29,6 +36,7 @@ SOUND: dict[str, Any] = {
     "booking.recheck": True,
     "hold.late_payment": "reject",
     "hold.leak": False,
+    "booking.on_webhook": "guarded",
 }
 """Parsed values under which no place is given away twice, and none is lost."""
 ZONES = "zones:slots"
@@ -43,7 +51,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     faults = FAULTS
     reward_modes = REWARD_MODES
     scenarios = SCENARIOS
-    own_knobs = (*KNOBS, *PEOPLE)
+    own_knobs = (*KNOBS, *PEOPLE, *gateway_knobs(), *webhook_knobs(kinds=GATEWAY_EVENTS))
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -51,14 +59,17 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
         self.places = Places(self)
         self.settings.bind("hold.leak", self.places.holds, "leak")
         self.repairable += [PLACES, ZONES]
-
-    def repair(self, mechanisms: Collection[str]) -> None:
-        """Make the parts sound that are named, the keeping of places and zones among them."""
-        super().repair(mechanisms)
-        if PLACES in mechanisms:
-            self.settings.hold(SOUND)
-        if ZONES in mechanisms:
-            self.settings.hold({"zones": "exact"})
+        self.sound[PLACES] = SOUND
+        self.sound[ZONES] = {"zones": "exact"}
+        hook = Webhook(self.world, "gateway-events", self.on_event)
+        self.inbox = Inbox(self.world, "payments")
+        bind_webhook(self, hook, self.inbox)
+        self.gateway = Gateway(self.world, hook)
+        bind_gateway(
+            self,
+            self.gateway,
+            sound={"booking.compensate": "guarded", "booking.on_webhook": "guarded"},
+        )
 
     def invariants(self) -> list[str]:
         """Name what is broken: capacities, hours, holds, money, coupons, what stands elsewhere."""

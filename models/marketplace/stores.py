@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from simharness.api import Answer, Bounds, Operation, Product, Refused, store
+from simharness.api import Answer, Bounds, Operation, Paid, Refused, store
 from simharness.models.marketplace.tables import (
     Block,
     Booking,
@@ -33,7 +33,7 @@ WaitSeconds = Annotated[int, Bounds(0, 20)]
 """How long a feed may wait for news; less than the time after which a call is answered anyway."""
 
 
-class MarketStores(Product):
+class MarketStores(Paid):
     """The tables of the marketplace, without its tools.
 
     An actor is signed in as the customer of its identity, as the provider of that number below 0,
@@ -53,6 +53,8 @@ class MarketStores(Product):
     remote_events = store(RemoteEvent, views=())
     emails = store(Email, views=())
 
+    waits = (*Paid.waits, "gateway", "webhook", "remote")
+
     # The product makes them, once it has its stores.
     places: Places
     calendar: Horizon
@@ -65,6 +67,8 @@ class MarketStores(Product):
         self.approval = "manual"
         self.remote = "none"
         self.remote_latency = (0, 0)
+        self.compensate = "guarded"
+        self.on_webhook = "guarded"
         self.hold_ttl = 0
         self.held_shown = True
         self.late_payment = "reject"
@@ -78,6 +82,8 @@ class MarketStores(Product):
             ("booking.recheck", "recheck"),
             ("booking.approval", "approval"),
             ("booking.remote", "remote"),
+            ("booking.compensate", "compensate"),
+            ("booking.on_webhook", "on_webhook"),
             ("hold.ttl", "hold_ttl"),
             ("hold.visible_to_search", "held_shown"),
             ("hold.late_payment", "late_payment"),
@@ -135,6 +141,10 @@ class MarketStores(Product):
         key = self.bookings.table.taken_by("hold_id", hold_id)
         return self.bookings.true(key) if key is not None else None
 
+    def give_back(self, op: Operation, booking_id: int, *, arrived: bool = False) -> None:
+        """Pay back what was paid for a booking; nobody waits for it."""
+        raise NotImplementedError
+
     def told(self, op: Operation, key: int) -> Booking:
         """Give a booking as a call's answer, and remember whom a confirmed one was shown."""
         booking = self.bookings.table.rows[key]
@@ -145,9 +155,9 @@ class MarketStores(Product):
     # --- ends that are part of a transaction ------------------------------------------------------
 
     def close_booking(self, tx: Transaction, booking: Booking, status: str) -> None:
-        """End a booking that isn't to be: money and coupon go back, and so do its places.
+        """End a booking that isn't to be: its places and its coupon go back.
 
-        The caller hasn't yielded since it read the row.
+        The caller hasn't yielded since it read the row, and gives the money back after the commit.
         """
         places = self.places
         hold = self.holds.true(booking.hold_id or 0)
@@ -159,9 +169,6 @@ class MarketStores(Product):
             places.put(tx, {booking.slot_id: -booking.quantity})
         elif held and status == "cancelled":
             places.give_back(tx, booking.slot_id, booking.quantity)
-        for payment in self.payments.table:
-            if payment.booking_id == booking.id and payment.status == "succeeded":
-                tx.update(self.payments.table, payment.id, {"status": "refunded"})
         if booking.coupon:
             key = self.coupons.table.taken_by("code", booking.coupon)
             coupon = self.coupons.true(key or 0)

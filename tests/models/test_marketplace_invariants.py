@@ -148,6 +148,14 @@ CONFIGS: list[dict[str, object]] = [
     {"booking.isolation": "lease"},
     {"booking.approval": "auto"},
     {"booking.remote": "after_commit", "remote.latency": ["10ms", "3s"]},
+    {
+        "gateway.mode": ["ok", "fail", "async_fail", "ok"],
+        "gateway.latency": ["10ms", "4s"],
+        "gateway.settle_after": "3s",
+        "webhook.delay": ["10ms", "5s"],
+        "webhook.duplicates": 1,
+        "webhook.order": "any",
+    },
 ]
 
 
@@ -158,6 +166,11 @@ def test_no_mix_of_calls_breaks_what_must_hold(config: dict[str, object]) -> Non
         house = crowd(seed, {"db.latency": ["1ms", "700ms"], **config}, noted)
         sound(house)
         assert house.findings() == []
+        assert (house.market.moving, house.market.remote_writes) == (set(), 0)
+        ledger = house.market.ledger()
+        assert {k: v for k, v in house.market.books().items() if v} == {
+            k: v for k, v in ledger.items() if v
+        }
         held = [hold for hold in house.market.holds.table if hold.status == "active"]
         assert held == []
     rare = {"approve_booking", "decline_booking"} if "booking.approval" in config else set[str]()

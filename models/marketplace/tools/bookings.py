@@ -62,6 +62,7 @@ class BookingTools(HoldTools):
         tx = Transaction(op)
         self.close_booking(tx, booking, "cancelled")
         tx.commit()
+        self.give_back(op, booking_id)
         if booking.status == "confirmed":
             yield from self.mirror(op, booking)
         return self.bookings.table.rows[booking_id]
@@ -128,43 +129,19 @@ class BookingTools(HoldTools):
         """
         booking = found(self.bookings.true(booking_id), "booking", booking_id)
         self.require_own(op, booking.customer_id, f"booking {booking_id}")
-        self.places.free(booking.slot_id)  # a hold that is due ends before its timer has its turn
-        booking = self.bookings.table.rows[booking_id]
         key = idempotency_key or ""
-        earlier = self._made_before(booking_id, amount, currency, key)
-        if earlier is not None:
-            yield self.database(op)
-            return self.payments.table.rows[earlier.id]
-        self.require_payable(booking, amount, currency)
-        fills = amount == self.due(booking)
-        # Without a hold the places are taken now, unless a provider has yet to agree.
-        takes = fills and booking.hold_id is None and self.approval == "auto"
-        claim = yield from self.claim(op, {booking.slot_id: booking.quantity if takes else 0})
-        try:
-            announced = 0
-            confirms = fills and (booking.hold_id is not None or takes)
-            if confirms:
-                announced = yield from self.announce(op, booking.slot_id, booking.customer_id)
-            claim.ensure()
+        for wait in (True, False):
+            self.places.free(booking.slot_id)  # a hold that is due ends before its timer's turn
             booking = self.bookings.table.rows[booking_id]
-            earlier = self._made_before(booking_id, amount, currency, key)
-            if earlier is not None:
-                return earlier
-            self.require_payable(booking, amount, currency)
-            confirms = confirms and amount == self.due(booking)
-            tx = Transaction(op)
-            payment = self.take_money(tx, booking, amount, key)
-            if confirms and booking.hold_id is not None:
-                self.confirm_held(tx, booking)
-            elif confirms:
-                tx.update(self.bookings.table, booking_id, {"status": "confirmed"})
-                self.places.put(tx, {booking.slot_id: booking.quantity})
-            tx.commit()
-            if confirms:
-                yield from self.mirror(op, booking, announced)
-        finally:
-            claim.close()
-        return self.payments.table.rows[payment]
+            if self._made_before(booking_id, amount, currency, key) is None:
+                self.require_payable(booking, amount, currency)
+                fills = amount == self.due(booking)
+                if fills and booking.hold_id is None and self.approval == "auto":
+                    # The place is taken when the money has come; there is none to be had now.
+                    self.places.check(op, booking.slot_id, booking.quantity)
+            if wait:
+                yield self.database(op)
+        return (yield from self.charge(op, booking, amount, key))
 
     def _made_before(self, booking_id: int, amount: int, currency: str, key: str) -> Payment | None:
         """Give the payment of a key. Raises Refused `conflict` when it was another one."""

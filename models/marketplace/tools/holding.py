@@ -100,21 +100,45 @@ class HoldTools(Payments):
         code = self._coupon(coupon) if booking is None and coupon is not None else None
         claim = yield from self.claim(op, {first.slot_id: 0})
         try:
-            booking = self.booking_of(hold_id)
-            if booking is not None and booking.status != "pending":
-                if booking.status in ("cancelled", "expired"):
-                    self._live(op, hold_id)
-                return self.told(op, booking.id)
-            if claim.mode != "none":
-                self._live(op, hold_id)
-            if booking is None:
-                booking_id = yield from self._book(op, claim, first, code)
-            else:
-                self.require_paid(booking)
-                booking_id = yield from self._settle(op, claim, booking)
+            booking_id = yield from self._confirm(op, claim, first, code)
+        except Refused:
+            yield from self._compensate(op, hold_id)
+            raise
         finally:
             claim.close()
         return self.told(op, booking_id)
+
+    def _compensate(self, op: Operation, hold_id: int) -> Answer[None]:
+        """Give the money of a booking back that couldn't be confirmed."""
+        booking = self.booking_of(hold_id)
+        if booking is None or booking.status == "confirmed" or not self.paid(booking.id):
+            return
+        if self.due(booking):
+            return
+        yield self.database(op)
+        # Its event may have confirmed the booking meanwhile.
+        now = self.bookings.table.rows[booking.id]
+        if self.compensate == "blind" or now.status in ("cancelled", "expired"):
+            self.give_back(op, booking.id)
+
+    def _confirm(
+        self, op: Operation, claim: Claim, first: Hold, code: Coupon | None
+    ) -> Answer[int]:
+        """Make the booking of a hold, or confirm it; gives its id."""
+        hold_id = first.id
+        booking = self.booking_of(hold_id)
+        if booking is not None and booking.status != "pending":
+            if booking.status in ("cancelled", "expired"):
+                self._live(op, hold_id)
+            return booking.id
+        if claim.mode != "none":
+            self._live(op, hold_id)
+        if booking is None:
+            booking_id = yield from self._book(op, claim, first, code)
+        else:
+            self.require_paid(booking)
+            booking_id = yield from self._settle(op, claim, booking)
+        return booking_id
 
     def _book(self, op: Operation, claim: Claim, hold: Hold, code: Coupon | None) -> Answer[int]:
         """Make the booking of a hold; gives its id."""
@@ -163,16 +187,6 @@ class HoldTools(Payments):
         tx.commit()
         yield from self.mirror(op, booking, announced)
         return booking.id
-
-    def confirm_held(self, tx: Transaction, booking: Booking) -> None:
-        """Confirm a booking together with its hold, whatever has become of that."""
-        hold = found(self.holds.true(booking.hold_id or 0), "hold", booking.hold_id or 0)
-        runs = hold.status == "active"
-        tx.update(self.holds.table, hold.id, {"status": "confirmed"})
-        tx.update(self.bookings.table, booking.id, {"status": "confirmed"})
-        slot_id, quantity = booking.slot_id, booking.quantity
-        # A hold that has ended had given its places back.
-        self.places.put(tx, {slot_id: 0 if runs else quantity}, {slot_id: -quantity if runs else 0})
 
     def _live(self, op: Operation, hold_id: int) -> Hold:
         """Give a hold of the caller's that runs.

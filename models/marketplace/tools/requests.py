@@ -74,6 +74,7 @@ class RequestTools(Payments):
         tx = Transaction(op)
         self.close_booking(tx, booking, "cancelled")
         tx.commit()
+        self.give_back(op, booking_id)
         return self.bookings.table.rows[booking_id]
 
     def _requested(self, op: Operation, booking_id: int) -> Booking:
