@@ -90,6 +90,16 @@ def test_a_group_of_two_in_either_order_never_waits_in_a_circle() -> None:
     assert house.findings() == []
 
 
+def test_groups_that_wait_for_a_third_call_still_wait_in_one_order() -> None:
+    house = House()
+    third = house.start(BOB, "hold_slot", db="1s", slot_id=1)
+    both = [
+        house.start(ANN, "hold_slots", after="1ms", slot_ids=slots) for slots in ([1, 2], [2, 1])
+    ]
+    # In another order the second would hold slot 2 and wait for 1, and the first would be `locked`.
+    assert [answer.code for answer in house.ended(third, *both)[1:]] == ["slot_taken"] * 2
+
+
 def test_a_group_is_held_as_a_whole_or_not_at_all() -> None:
     house = House()
     house.call(BOB, "hold_slot", slot_id=2)
