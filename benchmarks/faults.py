@@ -36,14 +36,15 @@ EXPECTED = {
     "crm.no-fence": ("H110", "H111"),
     "crm.stale-index": ("H110", "H111"),
     "crm.lost-update": ("H310",),
-    "crm.replica-reads": ("H110", "H111"),
+    "crm.replica-reads": ("H110", "H111", "H113"),
     "crm.list-cache": ("H112", "H111"),
     "crm.negative-cache": ("H110", "H111"),
     "crm.sliding-ttl": ("H112", "H111"),
     "crm.activity-reward": ("H510", "H511", "H516"),
     "crm.silent-default": ("H120",),
 }
-"""Fault to the codes that name it: a lost own write shows as H111 beside a stale read."""
+"""Fault to the codes that name it: a lost own write shows as H111 beside a stale read, and two
+views behind by different lags disagree, H113."""
 
 
 def shows(episode: Episode) -> bool:
