@@ -47,6 +47,12 @@ EXPECTED = {
 views behind by different lags disagree, H113."""
 
 
+TWIN: dict[str, dict[str, Any]] = {
+    "crm.silent-default": {"api.timeout": "1s", "db.latency": ["5ms", "1100ms"]},
+}
+"""What of a fault is honest trouble, which its sound twin has as well: as slow, and told so."""
+
+
 def shows(episode: Episode) -> bool:
     """Tell whether anything of the agent's went wrong, by the world's own books."""
     paid = episode.reward
@@ -82,7 +88,8 @@ def measure(fault: Fault, scenario: str, load: str, seeds: Sequence[int]) -> dic
     due = EXPECTED[fault.id]
     for seed in seeds:
         for policy in ("expert", fault.seduces):
-            sound = run(scenario, seed=seed, load=load, policy=policy)
+            twin = TWIN.get(fault.id)
+            sound = run(scenario, seed=seed, load=load, policy=policy, config=twin)
             faulty = run(scenario, seed=seed, load=load, policy=policy, faults=[fault.id])
             counts["episodes"] += 1
             if against := {code for code in codes_of(sound) if code.startswith("H")}:

@@ -113,9 +113,10 @@ FAULTS = (
         id="crm.silent-default",
         doc="a slow call is answered with an empty success, and goes on or is lost",
         knobs={
-            "api.timeout": "3s",
+            # About every tenth read takes longer, and few of them much longer.
+            "api.timeout": "1s",
             "api.on_timeout": "default",
-            "db.latency": ["5ms", "5s"],
+            "db.latency": ["5ms", "1100ms"],
         },
         seduces="shrug",
     ),

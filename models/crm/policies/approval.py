@@ -155,7 +155,7 @@ class Seller:
         for _ in range(TRIES):
             guard = {"deal_id": deal["id"], **arguments, "if_version": deal["version"]}
             told = yield Call(tool, guard)
-            if not told.error:
+            if told.value:  # an empty answer is none
                 return told.value
             if told.error != "conflict":
                 yield from wait_for(tool, self.waited, BUSY_SECONDS)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Call, parse_instant
 from simharness.models.crm.names import MAILBOX, renaming, same_name, same_role
-from simharness.models.crm.policies.asking import Impatient, read, tried
+from simharness.models.crm.policies.asking import BUSY_SECONDS, Impatient, read, wait_for
 from simharness.models.crm.rules import OPEN_STAGES
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Clerk:
         """Contacts that were found, by id."""
         self.gone: set[int] = set()
         """Contacts that are no more; a search may still show them."""
+        self.unsure: set[int] = set()
+        """Contacts of which nobody has said whether they were merged away."""
         self.searched: set[str] = set()
         self.aliases: list[tuple[str, str]] = []
         self.merged = 0
@@ -166,7 +168,11 @@ class Clerk:
             if row["id"] == stays:
                 continue
             merge = {"source_id": row["id"], "target_id": stays}
-            if (yield from tried("merge_contacts", merge, self.waited)) is None:
+            told = yield Call("merge_contacts", merge)
+            if not told.value:
+                if told.error in ("", "unknown_outcome"):
+                    self.unsure.add(row["id"])
+                yield from wait_for("merge_contacts", self.waited, BUSY_SECONDS)
                 return
             self.merged += 1
             self.forget(row["id"])
@@ -178,7 +184,7 @@ class Clerk:
             if told.error == "not_found":
                 self.forget(key)
                 return None
-            if not told.error:
+            if told.value:  # an empty answer is none
                 row: dict[str, Any] = told.value
                 self.known[key] = row
                 return row
@@ -188,6 +194,9 @@ class Clerk:
         """Note that a contact is no more."""
         self.gone.add(key)
         self.known.pop(key, None)
+        if key in self.unsure:
+            self.unsure.remove(key)
+            self.merged += 1
 
     def who_stays(self, rows: Rows) -> Generator[Action, Observation, int]:
         """Give the id of the contact that the rule keeps."""

@@ -105,7 +105,7 @@ class Handover:
         """Read until there is an answer."""
         for _ in range(8):
             told = yield from self.tell(tool, arguments)
-            if not told.error:
+            if told.value:  # an empty answer is none
                 return told.value
             yield from self.wait(BUSY_SECONDS)
         raise Impatient(f"{tool} doesn't answer")
@@ -169,10 +169,10 @@ class Handover:
             told = yield from self.tell(
                 "update_deal", {"deal_id": key, "fields": fields, "if_version": deal["version"]}
             )
-            if not told.error:
+            if told.value:
                 self.given[key], self.chosen[key] = told.value, to
                 return
-            if told.error == "unknown_outcome":
+            if told.error in ("", "unknown_outcome"):  # an empty answer is none
                 # If it has that owner now, this call has taken effect.
                 self.chosen[key] = to
             if told.error != "conflict":

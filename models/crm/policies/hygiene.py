@@ -131,4 +131,4 @@ def write(brief: Mapping[str, Any], deal: Shown) -> Generator[Action, Observatio
     if deal["version"] is not None:
         arguments["if_version"] = deal["version"]
     told = yield Call("update_deal", arguments)
-    return told.error
+    return told.error if told.value is None or told.value else "unknown_outcome"
