@@ -7,12 +7,16 @@ import io
 import os
 import shlex
 import sys
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from simharness import __version__
 from simharness.errors import HarnessError, SimharnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 COMMANDS = {
     "demo": (
@@ -40,6 +44,14 @@ COMMANDS = {
 
 class Unread(Exception):  # noqa: N818  (ends the command, no failure)
     """The reader of our output has gone; click would make a plain exit with 1 of it."""
+
+
+class Untold(Exception):  # noqa: N818  (ends the command, no failure)
+    """Stderr takes no message, as on a full device; the exit code is all that can be told."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class Commands(click.Group):
@@ -128,10 +140,15 @@ def call(argv: list[str] | None = None) -> int:
         return outcome(argv)
     except (Unread, BrokenPipeError):
         return 141  # what a shell sees of a command in `| head` that a signal ends
+    except Untold as error:
+        return error.code
 
 
 def outcome(argv: list[str] | None) -> int:
-    """Run a command and tell its failure, if it fails. Raises Unread or BrokenPipeError."""
+    """Run a command and tell its failure, if it fails.
+
+    Raises Unread, BrokenPipeError, or Untold where stderr doesn't take the message.
+    """
     # NO_COLOR is honoured as no-color.org asks; a dumb terminal shows escapes as text.
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     color = False if plain else None
@@ -140,10 +157,12 @@ def outcome(argv: list[str] | None) -> int:
             args=argv, prog_name="simharness", standalone_mode=False, color=color
         )
     except click.exceptions.Abort:
-        click.echo("stopped", err=True, color=color)
+        with telling(130):
+            click.echo("stopped", err=True, color=color)
         return 130
     except click.ClickException as error:
-        error.show()
+        with telling(error.exit_code):
+            error.show()
         return error.exit_code
     except SimharnessError as error:
         return tell(error, color)
@@ -167,12 +186,24 @@ def outcome(argv: list[str] | None) -> int:
 
 def tell(error: SimharnessError, color: bool | None) -> int:
     """Print a failure on stderr: code, sentence, what to do; gives its exit code."""
-    click.echo(
-        f"{click.style('error', fg='red')} {error.code}: {error.message}", err=True, color=color
-    )
-    if error.hint:
-        click.echo(f"  {error.hint}", err=True, color=color)
+    with telling(error.exit_code):
+        click.echo(
+            f"{click.style('error', fg='red')} {error.code}: {error.message}", err=True, color=color
+        )
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True, color=color)
     return error.exit_code
+
+
+@contextmanager
+def telling(code: int) -> Generator[None]:
+    """Write to stderr in here; where it takes nothing, the command ends with this exit code."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Untold(code) from error
 
 
 def place_of(error: BaseException) -> str:

@@ -54,7 +54,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
 
     before = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
     room = widths[-1]
-    if sys.stdout.isatty():
+    # None where `>&-` has closed it.
+    closed = sys.stdout is None  # pyright: ignore[reportUnnecessaryComparison]
+    if not closed and sys.stdout.isatty():
         room = max(24, shutil.get_terminal_size().columns - before)
     click.echo(click.style(line(list(head)), dim=True))
     for row in cells:

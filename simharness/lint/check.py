@@ -156,5 +156,12 @@ def spots_of(text: str, path: str) -> list[Spot]:
         raise UsageError(
             f"{path}:{error.lineno or 1}: no Python: {error.msg}", "mend the file first"
         ) from error
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise UsageError(f"{path} can't be parsed: {type(error).__name__}: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        # Python's parser runs out of its own stack with a MemoryError that says nothing.
+        raise UsageError(
+            f"{path} is nested too deeply to be checked", "split its longest expression or chain"
+        ) from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path} can't be parsed: {type(error).__name__}: {error}", "mend the file first"
+        ) from error

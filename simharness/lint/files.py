@@ -22,8 +22,11 @@ def python_files(path: Path) -> list[Path]:
         bare = Path(str(path).partition(".py:")[0] + ".py")
         hint = f"did you mean {str(bare)!r}?" if bare.is_file() else "give Python files or folders"
         raise UsageError(f"no file or folder {str(path)!r}", hint)
-    if not path.is_dir():
+    if path.is_file():
         return [path]
+    if not path.is_dir():
+        # A pipe would be waited for, a device read for ever.
+        raise UsageError(f"{str(path)!r} is no regular file", "give Python files or folders")
     found = sorted(
         file
         for file in path.rglob("*.py")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,6 +74,8 @@ def test_a_folder_stands_for_its_files_but_not_for_hidden_ones(
         ("d.py", b"\n\nx = '\xff'\n", "d.py can't be decoded: byte 7 is not utf-8"),
         ("b.py", b"# coding: nonsense\n", "b.py can't be decoded: unknown encoding"),
         ("c.py", b"def f(:\n", "c.py:1: no Python: "),
+        ("sum.py", b"x = " + b"+".join([b"1"] * 5_000), "sum.py is nested too deeply"),
+        ("minus.py", b"-" * 20_000 + b"1", "minus.py is nested too deeply"),
     ],
 )
 def test_what_cant_be_checked_is_told(
@@ -87,6 +90,15 @@ def test_what_cant_be_checked_is_told(
     told = capsys.readouterr().err
     assert reason in told
     assert "Traceback" not in told
+
+
+def test_what_is_no_regular_file_is_not_waited_for(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(shop.parent / "pipe.py")
+    for name in (os.devnull, "pipe.py"):
+        assert call(["lint", name]) == 2
+        assert f"{name!r} is no regular file\n  give Python files" in capsys.readouterr().err
 
 
 def test_other_encodings_are_read(shop: Path) -> None:

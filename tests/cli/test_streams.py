@@ -86,6 +86,21 @@ def test_closed_streams_do_no_harm(tmp_path: Path, cli: Cli, closed: str) -> Non
     assert subprocess.run(argv, cwd=tmp_path, timeout=60, check=False).returncode == 2
 
 
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_table_that_nobody_can_see_is_no_failure(closed: str) -> None:
+    argv = ["bash", "-c", f'"$@" {closed}', "bash", *command("list")]
+    assert subprocess.run(argv, timeout=60, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("stderr", ["2</dev/null", "2>/dev/full"])
+@pytest.mark.parametrize("words", [["run", "nope/x"], ["run"]])
+def test_a_message_that_cant_be_written_keeps_the_exit_code(stderr: str, words: list[str]) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    argv = ["bash", "-c", f'"$@" {stderr}', "bash", *command(*words)]
+    assert subprocess.run(argv, timeout=60, check=False).returncode == 2
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "cp437", "shift_jis"])
 def test_every_encoding_can_show_every_recording(
     spawn: Spawn, recorded: Recorded, encoding: str
