@@ -26,6 +26,7 @@ from simharness.parts.queue import JobQueue
 from simharness.parts.reaction import Reaction
 from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
+from simharness.parts.row_name import Prefix
 from simharness.parts.table import Change, Table
 from simharness.parts.transaction import Transaction
 from simharness.parts.users import Population, scaled
@@ -95,6 +96,7 @@ __all__ = [
     "Paid",
     "Policy",
     "Population",
+    "Prefix",
     "Product",
     "Reaction",
     "Refused",

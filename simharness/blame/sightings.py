@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.story import AGENT
-from simharness.kernel.calendar import format_instant
+from simharness.parts.row_name import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,9 +113,7 @@ def differ(
         values: list[Any] = v["delta"][1::2]
         for number, value in zip(numbers, values, strict=True):
             column = row_type.columns[number]
-            if column.instant and value is not None:
-                value = format_instant(value)
-            true[column.name] = value
+            true[column.name] = column.shown(value)
     return [
         (name, shown.get(name), value) for name, value in true.items() if shown.get(name) != value
     ]
@@ -125,7 +123,7 @@ def shown_row(told: Told, key: int) -> Mapping[str, Any]:
     """Find the row with this id in what a step told the agent."""
     for _, value in told.results:
         for shown in objects_in(value):
-            if shown.get("id") == key:
+            if number_of(shown.get("id")) == key:
                 return shown
     return {}
 

@@ -24,6 +24,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from simharness.errors import UsageError
+from simharness.parts.row_name import number_of
 
 if TYPE_CHECKING:
     from simharness.kernel.journal import Row
@@ -240,7 +241,9 @@ def histories(
         output = None if returned is None else reply(asked, exchange, columns)
         if output is None and (returned is not None or asked.kind is Kind.READ):
             continue
-        key = exchange.value.get("id") if asked.key is None and exchange.ok else asked.key
+        key = (
+            number_of(exchange.value.get("id")) if asked.key is None and exchange.ok else asked.key
+        )
         if key is None:
             unplaced.append(Observed(called=called, returned=None, input=asked))
         else:

@@ -23,6 +23,7 @@ from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.known import Known, identifier, leaves, mentions
 from simharness.findings.story import AGENT
 from simharness.findings.turns import SPEECH, VERSION_ARGUMENTS, WAIT
+from simharness.parts.row_name import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -127,7 +128,7 @@ def ungrounded(account: Account) -> Iterator[Finding]:
             yield account.noted(
                 "M111",
                 turn,
-                (f"{table}:{value}",) if table and type(value) is int else (),
+                (f"{table}:{number_of(value)}",) if table and number_of(value) is not None else (),
                 f"{turn.tool} names {name} {value!r}, which stands in nothing that the agent was "
                 "given",
                 # To look for something harms nothing; what comes of it shows elsewhere.

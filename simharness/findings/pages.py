@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.findings.finding import Finding
 from simharness.findings.story import page_of
+from simharness.parts.row_name import number_of
 from simharness.product.tool import AS_OF
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def torn_pages(story: Story) -> Iterator[Finding]:
             continue
         table, row = found
         answer: dict[str, Any] = exchange.value
-        ids: tuple[int, ...] = tuple(answer["ids"])
+        ids = tuple(number_of(shown) or 0 for shown in answer["ids"])
         delivered = tuple(row.values["rows"][::2])
         query = exchange.tool, row.values["view"], row.values["query"], delivered
         others = pages.setdefault(query, {})

@@ -11,6 +11,7 @@ from simharness.findings.reads import mechanism_of, served_keys
 from simharness.findings.story import AUTH, told_rows
 from simharness.kernel.calendar import format_instant
 from simharness.parts.row import SYSTEM_COLUMNS
+from simharness.parts.row_name import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +175,7 @@ class Books:
 
 
 def same(committed: object, told: object) -> bool:
-    """Tell whether an answer shows a committed value; instants are told as text."""
+    """Tell whether an answer shows a committed value; instants and names are told as text."""
     if committed == told:
         return True
     if isinstance(committed, tuple):
@@ -185,6 +186,8 @@ def same(committed: object, told: object) -> bool:
         return committed == told
     if type(committed) is not int or type(told) is not str:
         return False
+    if number_of(told) == committed:
+        return True
     try:
         return format_instant(committed) == told
     except UsageError:
@@ -198,7 +201,7 @@ def phantom_contents(story: Story) -> Iterator[Finding]:
     uncommitted = served_uncommitted(story)
     for exchange in story.exchanges.values():
         for table, shown, row in told_rows(exchange):
-            place = table, shown["id"]
+            place = table, number_of(shown["id"]) or 0
             version: int = shown["version"]
             served = row if row is not None else story.rows[written_at(exchange, place)]
             if (served.index, place) in uncommitted:

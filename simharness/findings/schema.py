@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UsageError
@@ -83,7 +84,7 @@ def fits_text(schema: Mapping[str, Any], value: object) -> bool:
             parse_instant(value)
         except UsageError:
             return False
-    return True
+    return "pattern" not in schema or re.fullmatch(schema["pattern"], value) is not None
 
 
 def fits_object(schema: Mapping[str, Any], value: object) -> bool:

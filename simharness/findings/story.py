@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.errors import DamagedRecording
 from simharness.kernel.journal import NAMES
 from simharness.parts.row import SYSTEM_COLUMNS
+from simharness.parts.row_name import number_of
 from simharness.product.tool import AS_OF
 from simharness.recording.rows import read_rows
 
@@ -293,7 +294,7 @@ def is_row(value: object) -> bool:
 
 def source_of(exchange: Exchange, shown: dict[str, Any]) -> tuple[str, Row | None] | None:
     """Find where a single row comes from: what the call wrote, else what it read last."""
-    key, version = shown["id"], shown["version"]
+    key, version = number_of(shown["id"]), shown["version"]
     for commit in exchange.commits:
         if commit.key == key and commit.after == version:
             return commit.table, None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.story import AGENT, Commit, Exchange, Story, told_rows
+from simharness.parts.row_name import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -146,8 +147,9 @@ class Account:
         self._shown_by: dict[int, list[str]] = defaultdict(list)
         for turn in self.turns:
             for table, row, source in told_rows(turn.exchange):
-                key = f"{table}:{row['id']}"
-                self._shown[key].append(Shown(turn, row, is_fresh(row["id"], source)))
+                number = number_of(row["id"])
+                key = f"{table}:{number}"
+                self._shown[key].append(Shown(turn, row, is_fresh(number, source)))
                 self._shown_by[turn.n].append(key)
 
     # --- calls and rows --------------------------------------------------------------------------
@@ -165,9 +167,11 @@ class Account:
     def named(self, turn: Turn) -> list[str]:
         """Give the rows that a call names by id, as `table:id`, in the order of its arguments."""
         return [
-            f"{table}:{value}"
+            f"{table}:{number}"
             for name, value in turn.args.items()
-            if name.endswith("_id") and type(value) is int and (table := self.table_of(name[:-3]))
+            if name.endswith("_id")
+            and (number := number_of(value)) is not None
+            and (table := self.table_of(name[:-3]))
         ]
 
     def target(self, turn: Turn) -> str:
@@ -319,7 +323,7 @@ def turns_of(story: Story, said: Mapping[int, str]) -> Iterator[Turn]:
             yield Turn(t, exchange, decode(exchange.arguments or ""))
 
 
-def is_fresh(key: int, source: Row | None) -> bool:
+def is_fresh(key: int | None, source: Row | None) -> bool:
     """Tell whether a row was served as it was; what a write answers is."""
     if source is None:
         return True

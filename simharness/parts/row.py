@@ -20,6 +20,7 @@ from typing import (
 
 from simharness.errors import UsageError
 from simharness.kernel.calendar import format_instant
+from simharness.parts.row_name import Prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,6 +65,16 @@ class Column:
     choices: tuple[str, ...]
     """Allowed texts; empty for any."""
     instant: bool
+    prefix: Prefix | None = None
+    """How its ids are shown; None for plain numbers."""
+
+    def shown(self, value: Any) -> Any:
+        """Give a value as answers show it: instants as text, ids with their prefix."""
+        if value is None:
+            return None
+        if self.instant:
+            return format_instant(value)
+        return value if self.prefix is None else self.prefix.show(value)
 
     def accepts(self, value: object) -> bool:
         """Tell whether a value may stand in this column: exact types, no bool for an int."""
@@ -78,19 +89,19 @@ class Column:
 
 def column_of(name: str, hint: object, owner: str) -> Column:
     """Read a column from its type hint. Raises UsageError for a hint that rows can't have."""
-    instant = False
+    notes: tuple[object, ...] = ()
     nullable = False
     choices: tuple[str, ...] = ()
     if get_origin(hint) is Annotated:
-        instant = INSTANT in get_args(hint)[1:]
-        hint = get_args(hint)[0]
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
     if get_origin(hint) in (Union, types.UnionType):
-        rest = [a for a in get_args(hint) if a is not type(None)]
-        nullable = len(rest) < len(get_args(hint))
-        hint = rest[0] if len(rest) == 1 else hint
+        kinds = [a for a in get_args(hint) if a is not type(None)]
+        nullable = len(kinds) < len(get_args(hint))
+        hint = kinds[0] if len(kinds) == 1 else hint
         if get_origin(hint) is Annotated:
-            instant = INSTANT in get_args(hint)[1:]
-            hint = get_args(hint)[0]
+            hint, *rest = get_args(hint)
+            notes = tuple(rest)
     if get_origin(hint) is Literal:
         choices = get_args(hint)
         hint = type(choices[0])
@@ -101,13 +112,16 @@ def column_of(name: str, hint: object, owner: str) -> Column:
             f"column {owner}.{name} has type {hint!r}",
             "use int, str, bool, Literal texts, Instant, a tuple, or | None",
         )
-    return Column(name, hint, nullable, choices, instant)
+    prefix = next((note for note in notes if isinstance(note, Prefix)), None)
+    if prefix is not None and hint is not int:
+        raise UsageError(f"column {owner}.{name} has a prefix and is no int", "mark an int with it")
+    return Column(name, hint, nullable, choices, INSTANT in notes, prefix)
 
 
 class RowType(Generic[R]):
     """What is known of a row class: columns, a fast way to its values and to its JSON form."""
 
-    __slots__ = ("_fillers", "_instants", "by_name", "cls", "columns", "index", "names", "values")
+    __slots__ = ("_fillers", "_texts", "by_name", "cls", "columns", "index", "names", "values")
 
     def __init__(self, cls: type[R]) -> None:
         hints = get_type_hints(cls, include_extras=True)
@@ -125,7 +139,8 @@ class RowType(Generic[R]):
         self._fillers: tuple[Callable[[R, Any], None], ...] = tuple(
             getattr(cls, name).__set__ for name in self.names
         )
-        self._instants = tuple(c.name for c in self.columns if c.instant)
+        self._texts = tuple(c for c in self.columns if c.instant or c.prefix is not None)
+        """Columns that are shown as something else than they hold."""
 
     def build(self, values: Mapping[str, object], table: str) -> R:
         """Make a row.
@@ -164,11 +179,10 @@ class RowType(Generic[R]):
         return new
 
     def json(self, row: R) -> dict[str, Any]:
-        """Give the row as the agent sees it: columns by name, instants as text."""
+        """Give the row as the agent sees it: columns by name, instants and names as text."""
         out: dict[str, Any] = dict(zip(self.names, self.values(row), strict=True))
-        for name in self._instants:
-            if out[name] is not None:
-                out[name] = format_instant(out[name])
+        for column in self._texts:
+            out[column.name] = column.shown(out[column.name])
         return out
 
 

@@ -17,7 +17,7 @@ from simharness.parts.node import crash, pause
 from simharness.parts.refusal import Refused
 from simharness.parts.row import SYSTEM_COLUMNS, Row
 from simharness.product.open_transaction import OpenTransaction
-from simharness.product.tool import Answer, Bounds, ToolSpec, shown, tool_spec
+from simharness.product.tool import Answer, AnyId, Bounds, ToolSpec, shown, tool_spec
 from simharness.units import SECOND
 
 if TYPE_CHECKING:
@@ -103,35 +103,39 @@ class Operations:
 
     @operation("db.update")
     def db_update(
-        self, op: Operation, tx: str, table: str, id: int, fields: dict[str, Any]
+        self, op: Operation, tx: str, table: str, id: AnyId, fields: dict[str, Any]
     ) -> Answer[Row]:
         """Change columns of a row within a transaction."""
         store = self._table(table)
-        return (yield from self._open(op, tx).update(op, store, id, values_of(store, fields)))
+        key = key_of(store, id)
+        return (yield from self._open(op, tx).update(op, store, key, values_of(store, fields)))
 
     @operation("db.delete")
-    def db_delete(self, op: Operation, tx: str, table: str, id: int) -> Answer[dict[str, Any]]:
+    def db_delete(self, op: Operation, tx: str, table: str, id: AnyId) -> Answer[dict[str, Any]]:
         """Remove a row within a transaction."""
-        yield from self._open(op, tx).delete(op, self._table(table), id)
+        store = self._table(table)
+        yield from self._open(op, tx).delete(op, store, key_of(store, id))
         return {"deleted": id}
 
     @operation("db.read")
-    def db_read(self, op: Operation, tx: str, view: str, id: int) -> Answer[Row]:
+    def db_read(self, op: Operation, tx: str, view: str, id: AnyId) -> Answer[Row]:
         """Read a row through a view within a transaction, which sees its own writes."""
         table, _, kind = view.partition(".")
-        views = self._table(table).details
+        store = self._table(table)
+        views = store.details
         if kind not in views:
             named = {f"{table}.{kind}": None for kind in views}
             raise unknown("view of one row", view, named)
-        row = yield from self._open(op, tx).read(op, views[kind], id)
+        row = yield from self._open(op, tx).read(op, views[kind], key_of(store, id))
         if row is None:
             raise Refused("not_found", f"no {table} row {id}")
         return row
 
     @operation("db.lock")
-    def db_lock(self, op: Operation, tx: str, table: str, id: int) -> Answer[Row]:
+    def db_lock(self, op: Operation, tx: str, table: str, id: AnyId) -> Answer[Row]:
         """Read a row to change it later in a transaction, and lock it until then."""
-        return (yield from self._open(op, tx).lock(op, self._table(table), id))
+        store = self._table(table)
+        return (yield from self._open(op, tx).lock(op, store, key_of(store, id)))
 
     @operation("db.commit")
     def db_commit(self, op: Operation, tx: str) -> Answer[dict[str, Any]]:
@@ -276,8 +280,19 @@ def unknown(what: str, name: str, known: Mapping[str, object]) -> Refused:
     return Refused("invalid_arguments", f"{error.message}; {error.hint}")
 
 
+def key_of(store: Store[Row], id: int | str) -> int:
+    """Give the number of a row's id. Raises Refused `invalid_arguments` for another's prefix."""
+    if isinstance(id, int):
+        return id
+    prefix = store.spec.row_type.by_name["id"].prefix
+    key = prefix.read(id) if prefix is not None else None
+    if key is None:
+        raise Refused("invalid_arguments", f"{id!a} is no id of a row of {store.spec.name}")
+    return key
+
+
 def values_of(store: Store[Row], fields: Mapping[str, object]) -> dict[str, object]:
-    """Read columns as JSON gives them: instants as texts, tuples as lists.
+    """Read columns as JSON gives them: instants and names as texts, tuples as lists.
 
     Raises Refused `invalid_arguments` naming the field.
     """
@@ -294,6 +309,11 @@ def values_of(store: Store[Row], fields: Mapping[str, object]) -> dict[str, obje
                 value = parse_instant(value)
             except UsageError as error:
                 raise Refused("invalid_arguments", f"field {name}: {error.message}") from None
+        if column.prefix is not None and isinstance(value, str):
+            value = column.prefix.read(value)
+            if value is None:
+                text = f"field {store.spec.name}.{name} can't hold {shown(fields[name])}"
+                raise Refused("invalid_arguments", text)
         if not column.accepts(value):
             text = f"field {store.spec.name}.{name} can't hold {shown(fields[name])}"
             raise Refused("invalid_arguments", text)

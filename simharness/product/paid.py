@@ -28,8 +28,8 @@ class Paid(Product):
     gateway: Gateway
 
     def ref_of(self, name: str) -> str:
-        """Give the row that the gateway's events name, as `charges:1`; by default they say so."""
-        return name
+        """Give the row that the gateway's events name, as `charges:1`, also of `CH-1`."""
+        return self.row_name(name)
 
     def ledger(self) -> Mapping[str, int]:
         """Say what is left of each charge by the gateway's ledger."""

@@ -101,8 +101,9 @@ class Product(Operations):
         specs = dict(cls._specs)
         for attribute, value in list(vars(cls).items()):
             if isinstance(value, StoreSpec):
-                value.name = attribute
-                specs[attribute] = value
+                value.name = value.name or attribute
+                value.attribute = attribute
+                specs[value.name] = value
         cls._specs = specs
         cls.tools = {
             name: tool_spec(getattr(cls, name))
@@ -155,10 +156,10 @@ class Product(Operations):
         settings.bind("api.rate_limit", self.limit, "rate")
         settings.bind("db.latency", self.shared.waits, "db")
         settings.bind("put.latency", self.shared.waits, "put")
-        for attribute, spec in self._specs.items():
-            store: Store[Any] = Store(spec, world, templates[attribute], settings, self.shared)
-            self.stores[attribute] = store
-            setattr(self, attribute, store)
+        for name, spec in self._specs.items():
+            store: Store[Any] = Store(spec, world, templates[name], settings, self.shared)
+            self.stores[name] = store
+            setattr(self, spec.attribute, store)
 
     # --- for products to override -----------------------------------------------------------------
 
@@ -326,6 +327,20 @@ class Product(Operations):
     # --- what faults and audits need --------------------------------------------------------------
 
     @classmethod
+    def row_name(cls, name: str) -> str:
+        """Give a row's name as the journal has it, `tickets:7`.
+
+        That of `tickets:TK-7` or `TK-7`; whatever else is given comes back as it is.
+        """
+        table, _, shown = name.rpartition(":")
+        for known, spec in cls._specs.items():
+            prefix = spec.row_type.by_name["id"].prefix
+            key = prefix.read(shown) if prefix is not None and table in ("", known) else None
+            if key is not None:
+                return f"{known}:{key}"
+        return name
+
+    @classmethod
     def specs(cls) -> Mapping[str, StoreSpec[Any]]:
         """The declared stores by name."""
         return cls._specs
@@ -402,7 +417,8 @@ class Product(Operations):
             table, _, key = ref.partition(":")
             if table not in self.stores or not key:
                 raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
-        self.ending = Ending(message=message, outcome=outcome, refs=tuple(refs or ()))
+        named = tuple(self.row_name(ref) for ref in refs or ())
+        self.ending = Ending(message=message, outcome=outcome, refs=named)
         return {"finished": True}
 
 

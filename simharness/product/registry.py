@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 GROUP = "simharness.models"
 OWN = {
     "crm": "simharness.models.crm:Crm",
+    "helpdesk": "simharness.models.helpdesk:Helpdesk",
     "marketplace": "simharness.models.marketplace:Marketplace",
 }
 """Products of this package; the folder models/ holds them."""

@@ -352,6 +352,7 @@ def store(
     views: Iterable[str] = ("detail",),
     unique: Iterable[str] = (),
     write: Iterable[str] = WRITE_KNOBS,
+    table: str = "",
 ) -> Store[R]:
     """Declare a table of a product, as a class attribute.
 
@@ -359,10 +360,11 @@ def store(
 
     `views` names the ways to read it (detail, list, search, auth, feed, export), `unique` the
     columns whose values are unique. `write` names the knobs of its writes that some tool reads:
-    without a tool that takes if_version there is no `token`, without an edit no `scope`.
+    without a tool that takes if_version there is no `token`, without an edit no `scope`. `table`
+    is the table's name where the attribute can't be called so.
     """
     # `Product.__init__` puts the Store in its place.
-    return StoreSpec(row, views, unique, write)  # type: ignore[return-value]
+    return StoreSpec(row, views, unique, write, table)  # type: ignore[return-value]
 
 
 def query(matches: Any, /, **fields: object) -> Query:

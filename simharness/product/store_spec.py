@@ -53,13 +53,16 @@ class StoreSpec(Generic[R]):
         views: Iterable[str],
         unique: Iterable[str],
         write: Iterable[str] = WRITE_KNOBS,
+        table: str = "",
     ) -> None:
         self.row_type = RowType(row)
         self.views = tuple(views)
         self.unique = tuple(unique)
         self.write = tuple(write)
         """Those of WRITE_KNOBS that a tool of the product reads."""
-        self.name = ""
+        self.name = table
+        """The table; the attribute, unless the product class says otherwise."""
+        self.attribute = ""
         for kind in self.views:
             if kind not in KINDS:
                 raise UsageError(f"no view kind {kind!r}", "use " + ", ".join(KINDS))

@@ -28,11 +28,16 @@ from simpy.events import Event
 from simharness.errors import UsageError
 from simharness.kernel.calendar import parse_instant
 from simharness.parts.row import INSTANT, R, Row, RowType, row_type_of
+from simharness.parts.row_name import Prefix, number_of
 
 T = TypeVar("T")
 
 Answer = Generator[Event, Any, T]
 """What a tool method returns: a generator that yields events and ends with the answer."""
+
+ROW_ID = "row id"
+AnyId = Annotated[int | str, ROW_ID]
+"""The id of a row of some table, as a number or as it is shown, `TK-7`."""
 
 TEXT_MAX = 20_000
 """Longest text that an argument may hold, in characters."""
@@ -213,6 +218,8 @@ def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
         notes = tuple(rest)
+    if ROW_ID in notes:
+        return any_id, {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     if get_origin(hint) in (Union, types.UnionType):
         options = [a for a in get_args(hint) if a is not type(None)]
         if len(options) != 1:
@@ -241,6 +248,8 @@ def argument(hint: object, where: str) -> tuple[Check, dict[str, Any]]:
         if INSTANT in notes:
             return instant, {"type": "string", "format": "date-time"}
         for note in notes:
+            if isinstance(note, Prefix):
+                return named(note), {"type": "string", "pattern": note.pattern}
             if isinstance(note, Bounds):
                 return whole(note.low, note.high), {
                     "type": "integer",
@@ -305,6 +314,27 @@ def instant(name: str, value: object) -> int:
         return parse_instant(value)
     except UsageError as error:
         raise BadArgument(f"argument {name!r}: {error.message}") from None
+
+
+def named(prefix: Prefix) -> Check:
+    """Check the text of an id, as `TK-7`, and give its number."""
+
+    def check(name: str, value: object) -> int:
+        number = prefix.read(value) if type(value) is str else None
+        if number is None:
+            raise BadArgument(
+                f"argument {name!r} must be an id such as {prefix.show(7)}, got {shown(value)}"
+            )
+        return number
+
+    return check
+
+
+def any_id(name: str, value: object) -> int | str:
+    """Check the id of a row of some table; whether it has that table's prefix shows there."""
+    if type(value) is not str or number_of(value) is None:
+        return cast("int", whole(-INT_MAX, INT_MAX)(name, value))
+    return value
 
 
 def one_of(choices: tuple[str, ...]) -> Check:
@@ -399,9 +429,10 @@ class Renderer:
             return self._row(value)
         if isinstance(value, Page):
             page = cast("Page[Row]", value)
+            rows = [self._row(row) for row in page.rows]
             return {
-                page.table: [self._row(row) for row in page.rows],
-                "ids": [row.id for row in page.rows],
+                page.table: rows,
+                "ids": [row["id"] for row in rows],
                 "page": page.page,
                 "next_page": page.next_page,
             }
@@ -462,7 +493,9 @@ def row_problem(name: str, value: object, row_type: RowType[Any]) -> str:
         return f"{name} answers columns {list(row)}, expected {list(row_type.names)}"
     for column in row_type.columns:
         item = row[column.name]
-        if column.instant:
+        if column.prefix is not None and item is not None:
+            fits = isinstance(item, str) and column.prefix.read(item) is not None
+        elif column.instant:
             fits = isinstance(item, str) or (item is None and column.nullable)
         else:
             fits = column.accepts(item)

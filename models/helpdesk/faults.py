@@ -1,0 +1,74 @@
+"""Defects that a helpdesk's harness really has, each a patch of knobs."""
+
+from __future__ import annotations
+
+from simharness.api import GATEWAY_EVENTS, Fault
+
+FAULTS: tuple[Fault, ...] = ()
+"""Those that the product offers: a defect joins it with the first scenario that shows it."""
+
+REFUND_EVENTS = ("charge.refunded", "refund.updated", "refund.failed")
+
+DEFECTS = (
+    Fault(
+        id="helpdesk.status-reward",
+        doc="the reward is paid for statuses, whatever the money does",
+        knobs={"reward.mode": "status"},
+    ),
+    Fault(
+        id="helpdesk.gateway-retry",
+        doc="the app gives the gateway too little time, and asks again under another key",
+        knobs={
+            "gateway.latency": ["6s", "20s"],
+            "gateway.timeout": "5s",
+            "gateway.retry": "new_key",
+        },
+    ),
+    Fault(
+        id="helpdesk.refund-race",
+        doc="each refund looks what is left of the charge, thinks, and pays what it found",
+        knobs={"refund.check": "check_then_insert", "db.latency": ["200ms", "2s"]},
+    ),
+    Fault(
+        id="helpdesk.webhook-lost",
+        doc="nobody listens to the events that tell what became of a refund",
+        knobs={
+            "webhook.events": [kind for kind in GATEWAY_EVENTS if kind not in REFUND_EVENTS],
+            "gateway.settle_after": "60s",
+        },
+    ),
+    Fault(
+        id="helpdesk.webhook-reorder",
+        doc="events overtake each other, and the last to arrive is believed",
+        knobs={
+            "webhook.apply": "last_arrived",
+            "webhook.order": "any",
+            "webhook.delay": ["0s", "2min"],
+            "gateway.settle_after": "10s",
+        },
+    ),
+    Fault(
+        id="helpdesk.stale-ledger",
+        doc="what the ledger was asked for once is answered from a cache that nothing clears",
+        knobs={"ledger.list.cache.ttl": "30min", "ledger.list.cache.invalidate": "never"},
+    ),
+    Fault(
+        id="helpdesk.claim-race",
+        doc="each claim looks whether a ticket is free, thinks, and writes its own name",
+        knobs={"ticket.claim": "last_writer", "db.latency": ["200ms", "2s"]},
+    ),
+    Fault(
+        id="helpdesk.minor-units",
+        doc="all amounts are sent as if every currency had two digits",
+        knobs={"gateway.minor_units": "always_100"},
+    ),
+    Fault(
+        id="helpdesk.phantom-success",
+        doc="refunds are booked as succeeded before the gateway says so, and some fail later",
+        knobs={
+            "refund.books": "before_gateway",
+            "gateway.mode": "async_fail",
+            "gateway.settle_after": "60s",
+        },
+    ),
+)

@@ -1,0 +1,60 @@
+"""The helpdesk: its tools put together with its gateway, faults and profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simharness.api import Gateway, Inbox, Webhook, bind_gateway, bind_webhook
+from simharness.models.helpdesk import invariants
+from simharness.models.helpdesk.faults import FAULTS
+from simharness.models.helpdesk.own_knobs import KNOBS
+from simharness.models.helpdesk.profiles import PROFILES
+from simharness.models.helpdesk.rewards import REWARD_MODES
+from simharness.models.helpdesk.tools.admin import AdminTools
+from simharness.models.helpdesk.tools.orders import OrderTools
+from simharness.models.helpdesk.tools.threads import ThreadTools
+
+SOUND_MONEY: dict[str, object] = {
+    "refund.check": "atomic",
+    "refund.books": "after_gateway",
+    "refund.rounding": "cumulative",
+    "order.status_moves_money": True,
+}
+"""Under these no money goes astray."""
+THREADS = "threads:tickets"
+"""How ablation names what keeps tickets and their threads together."""
+SOUND_THREADS: dict[str, Any] = {
+    "ticket.claim": "atomic",
+    "ticket.merge": "guarded",
+    "inbound.group": "per_thread",
+}
+
+
+class Helpdesk(ThreadTools, OrderTools, AdminTools):
+    """A mock helpdesk with other people in it, and a payment gateway behind it."""
+
+    name = "helpdesk"
+    profiles = PROFILES
+    faults = FAULTS
+    reward_modes = REWARD_MODES
+    own_knobs = KNOBS
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        hook = Webhook(self.world, "gateway-events", self.on_event)
+        self.inbox = Inbox(self.world, "billing")
+        bind_webhook(self, hook, self.inbox)
+        self.gateway = Gateway(self.world, hook)
+        bind_gateway(self, self.gateway, sound=SOUND_MONEY)
+        self.gateway.ledger.listeners.append(self.on_movement)
+        self.repairable.append(THREADS)
+        self.sound[THREADS] = SOUND_THREADS
+
+    def invariants(self) -> list[str]:
+        """Name what is broken: shares of tax, merges, threads, claims."""
+        return [
+            *invariants.shares(self),
+            *invariants.merges(self),
+            *invariants.split_threads(self),
+            *invariants.claims(self),
+        ]

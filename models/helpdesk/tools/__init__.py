@@ -1,0 +1,1 @@
+"""The tools of the helpdesk, by what they are about."""
