@@ -290,11 +290,15 @@ def no_second_try(wrap: Wrap, call: Call) -> Part:
     return told
 
 
+SENT: dict[str, Any] = {"id": 1}
+"""What a policy is made to believe of a mail; an empty answer would be none."""
+
+
 def skip_mail(wrap: Wrap, call: Call) -> Part:
     if call.tool == "send_email":
         wrap.once()
         return Observation(
-            t="", episode_id="", results=({"id": "", "tool": call.tool, "value": {}},)
+            t="", episode_id="", results=({"id": "", "tool": call.tool, "value": SENT},)
         )
     return (yield call)
 
@@ -304,7 +308,7 @@ def mail_badly(wrap: Wrap, call: Call) -> Part:
         wrap.once()
         yield Call("send_email", {k: v for k, v in given(call).items() if k != "subject"})
         return Observation(
-            t="", episode_id="", results=({"id": "", "tool": call.tool, "value": {}},)
+            t="", episode_id="", results=({"id": "", "tool": call.tool, "value": SENT},)
         )
     return (yield call)
 

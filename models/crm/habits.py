@@ -8,7 +8,7 @@ TEAM = 20
 """Background users at load 1."""
 
 KNOBS = (
-    knobs.count("users.team", TEAM, "reps at load 1; more or fewer with the load"),
+    knobs.count("users.team", TEAM, "reps at load 1; more or fewer with the load", high=1000),
     knobs.duration("users.think", "40s", "mean pause of a rep between two things", low=1),
     knobs.duration("users.import", "0s", "time from the start to the nightly import; 0s: none"),
     knobs.duration("users.sweep", "0s", "pause of the sweeping integration; 0s: there is none"),

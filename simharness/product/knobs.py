@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.errors import UnknownName, UsageError
 from simharness.parts.clock import DRIFT_MAX, EXACT, OFFSET_MAX, Skew
 from simharness.parts.limit import Rate
-from simharness.units import parse_duration
+from simharness.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from simharness.kernel.operation import Span
@@ -94,7 +94,10 @@ def flag(key: str, default: bool, doc: str) -> Knob:
     return Knob(key, parse, default, doc, "true or false")
 
 
-def count(key: str, default: int | str, doc: str, *, low: int = 0) -> Knob:
+COUNT_MAX = 10**9
+
+
+def count(key: str, default: int | str, doc: str, *, low: int = 0, high: int = COUNT_MAX) -> Knob:
     """Make a knob that holds a whole number; where that may be 0, "none" stands for 0, no bound."""
 
     def parse(value: object) -> int:
@@ -102,22 +105,28 @@ def count(key: str, default: int | str, doc: str, *, low: int = 0) -> Knob:
             return 0
         if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
             value = int(value)
-        if type(value) is not int or value < low:
+        if type(value) is not int or not low <= value <= high:
             raise UsageError(f"got {value!r}")
         return value
 
-    return Knob(
-        key,
-        parse,
-        default,
-        doc,
-        f"a whole number from {low} on" + (", or 'none'" if low == 0 else ""),
-    )
+    forms = f"a whole number from {low} to {high}" + (", or 'none'" if low == 0 else "")
+    return Knob(key, parse, default, doc, forms)
 
 
-def span(key: str, default: object, doc: str) -> Knob:
-    """Make a knob that holds an elastic wait: one duration, or the shortest and the longest."""
-    return Knob(key, parse_span, default, doc, "a duration, or ['shortest', 'longest']")
+def span(key: str, default: object, doc: str, *, high: int | None = None) -> Knob:
+    """Make a knob that holds an elastic wait: one duration, or the shortest and the longest.
+
+    `high` is the longest in ticks; None for any.
+    """
+
+    def parse(value: object) -> Span:
+        found = parse_span(value)
+        if high is not None and found[1] > high:
+            raise UsageError(f"got {value!r}")
+        return found
+
+    most = "" if high is None else f", at most {format_duration(high)}"
+    return Knob(key, parse, default, doc, f"a duration, or ['shortest', 'longest']{most}")
 
 
 def spans(key: str, default: object, doc: str) -> Knob:

@@ -31,6 +31,7 @@ from simharness.product.tool import (
     local_tool,
     tool_spec,
 )
+from simharness.units import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
     from simharness.product.showcase import Showcase
 
 COMMON_KNOBS = (
-    knobs.span("api.latency", "0s", "wait between sending a call and its check"),
-    knobs.span("db.latency", "0s", "wait of a read or write at the primary"),
+    # A call that takes longer than the settling of an episode would leave it without a grade.
+    knobs.span("api.latency", "0s", "wait between sending a call and its check", high=MINUTE),
+    knobs.span("db.latency", "0s", "wait of a read or write at the primary", high=MINUTE),
     knobs.span("put.latency", "0s", "wait until an answer lands in a cache; nobody waits for it"),
     knobs.count("api.workers", 8, "calls that are served at a time", low=1),
     knobs.limit("api.rate_limit", "calls that are let through for each actor"),

@@ -265,3 +265,14 @@ def test_patches_are_taken_back_in_any_order(order: list[int]) -> None:
         expected = [patch["duration"] for patch in patches if patch]
         assert part.length == settings.values["duration"] == (expected or [1])[-1]
     assert settings.values == {"duration": 1, "count": 5}
+
+
+def test_counts_and_waits_have_an_upper_bound() -> None:
+    team = knobs.count("users.team", 20, "how many", high=1000)
+    assert team.read(1000) == 1000
+    with pytest.raises(UsageError, match=r"knob users.team: got 1001; give a whole number from 0"):
+        team.read(1001)
+    wait = knobs.span("api.latency", "0s", "wait", high=60_000_000)
+    assert wait.read(["1s", "1min"]) == (1_000_000, 60_000_000)
+    with pytest.raises(UsageError, match=r"knob api.latency: got '1h'; give .*, at most 1min"):
+        wait.read("1h")
