@@ -15,6 +15,7 @@ from simharness.episode.plan import KERNEL_SEMANTICS
 from simharness.kernel.journal import COLUMNS, NAMES
 from simharness.models.crm import Crm
 from simharness.recording.format import FORMAT
+from simharness.rollout.soak import soak
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -121,6 +122,11 @@ def test_the_guides_product_does_what_the_guide_says(repairs: str) -> None:
         assert (str(null.kind), null.score, null.valid) == ("model", 0, True)
         faulty = simharness.run(repairs, seed=seed, faults=["repairs.never-invalidated"])
         assert faulty.verdict.headline == "harness, H112, proved (closed)"
+
+
+def test_the_guides_product_stands_a_soak(repairs: str) -> None:
+    report = soak(repairs, pings=300, users=20)
+    assert (report.errors, report.pings, report.replayed) == ([], 300, True)
 
 
 def test_the_guide_names_what_authors_import_and_nothing_else() -> None:

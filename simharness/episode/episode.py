@@ -381,6 +381,9 @@ class Episode:
             answer = yield from self.product.call(op, spec, arguments)
         except Refused as refusal:
             return False, self._dated(op, refusal.value())
+        form = self.product.forms.get(spec.name)
+        if form is not None and not form.holds(answer):
+            self.world.alarms += 1
         return True, self._dated(op, self._renderer.render(answer))
 
     def _dated(self, op: Operation, value: object) -> Any:

@@ -44,7 +44,12 @@ from simharness.findings.reads import (
     torn_lists,
     views_disagree,
 )
-from simharness.findings.shapes import changed_schemas, changed_shapes, misjudged_calls
+from simharness.findings.shapes import (
+    bad_shapes,
+    changed_schemas,
+    changed_shapes,
+    misjudged_calls,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,6 +76,7 @@ HARNESS = (
     leaked_internals,
     changed_schemas,
     misjudged_calls,
+    bad_shapes,
     changed_shapes,
     # What everybody's writes did to each other.
     lost_updates,

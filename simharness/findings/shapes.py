@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.findings.finding import Finding
 from simharness.findings.schema import fits, plain_object
 from simharness.findings.story import is_row, plain
+from simharness.product.result import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,17 +92,38 @@ def misjudged(
 # --- answers --------------------------------------------------------------------------------------
 
 
+def bad_shapes(story: Story) -> Iterator[Finding]:
+    """Find answers of another form than their tool declares, once a tool and problem."""
+    told: set[tuple[str, str]] = set()
+    for exchange, index in answers(story):
+        form = story.surface.forms.get(exchange.tool)
+        wrong = form.problem(exchange.value) if form is not None else ""
+        if wrong and (exchange.tool, wrong) not in told:
+            told.add((exchange.tool, wrong))
+            yield reshaped(story, exchange, (index,), wrong)
+
+
+def answers(story: Story) -> Iterator[tuple[Exchange, int]]:
+    """Give the calls that were answered by their tools without an error, each with its row."""
+    for exchange in story.exchanges.values():
+        if exchange.told and exchange.ok and "TIMEOUT" not in exchange.rows:
+            at = exchange.rows.get("RETURN") or exchange.rows.get("CALL")
+            yield exchange, at.index if at is not None else 0
+
+
 def changed_shapes(story: Story) -> Iterator[Finding]:
-    """Find answers of another shape than the same tool gave before, once a tool and shape."""
+    """Find answers of another shape than the same tool gave before, once a tool and shape.
+
+    Only of tools that aren't known to declare what they answer.
+    """
     known: dict[str, tuple[Shape, int]] = {}
     rows: dict[str, tuple[tuple[str, ...], int]] = {}
     told: set[tuple[str, tuple[str, ...]]] = set()
-    for exchange in story.exchanges.values():
-        if not exchange.told or not exchange.ok or "TIMEOUT" in exchange.rows:
+    for exchange, index in answers(story):
+        form = story.surface.forms.get(exchange.tool)
+        if form is not None and form.kind != ANY:
             continue
         tool, shape = exchange.tool, shape_of(exchange.value)
-        at = exchange.rows.get("RETURN") or exchange.rows.get("CALL")
-        index = at.index if at is not None else 0
         first, cause = known.setdefault(tool, (shape, index))
         if shape != first and (tool, shape[1]) not in told:
             told.add((tool, shape[1]))
@@ -150,9 +172,9 @@ def difference(first: Shape, now: Shape) -> str:
     return f"a {now[0]} " + (" and ".join(parts) or "with its columns in another order")
 
 
-def reshaped(story: Story, exchange: Exchange, events: tuple[int, int], what: str) -> Finding:
+def reshaped(story: Story, exchange: Exchange, events: tuple[int, ...], what: str) -> Finding:
     """Build an H413."""
-    row = story.rows[events[1]] if story.rows else None
+    row = story.rows[events[-1]] if story.rows else None
     return Finding(
         code="H413",
         step=exchange.step,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from simharness.kernel.journal import Row
     from simharness.product.product import Product
+    from simharness.product.result import Form
     from simharness.product.store_spec import StoreSpec
     from simharness.product.tool import ToolSpec
     from simharness.recording.reader import EpisodeRecord
@@ -113,6 +114,8 @@ class Surface:
     """JSON Schema of the arguments, by tool."""
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Columns in order, by table."""
+    forms: Mapping[str, Form] = field(default_factory=dict[str, "Form"])
+    """What each tool declares to answer."""
 
 
 @dataclass(slots=True)
@@ -333,17 +336,21 @@ def shown_surface(exchanges: Mapping[int, Exchange]) -> Surface:
 
 def surface_of(product: type[Product] | Product) -> Surface:
     """Give what a product publishes."""
-    return published(tuple(product.tools.values()), tuple(product.specs().items()))
+    forms = tuple(product.forms.items())
+    return published(tuple(product.tools.values()), tuple(product.specs().items()), forms)
 
 
 @lru_cache(maxsize=64)
 def published(
-    tools: tuple[ToolSpec, ...], specs: tuple[tuple[str, StoreSpec[Any]], ...]
+    tools: tuple[ToolSpec, ...],
+    specs: tuple[tuple[str, StoreSpec[Any]], ...],
+    forms: tuple[tuple[str, Form], ...],
 ) -> Surface:
     """Build a surface, once for the same tools and tables."""
     return Surface(
         {tool.name: tool.schema["parameters"] for tool in tools},
         {name: spec.row_type.names for name, spec in specs},
+        dict(forms),
     )
 
 

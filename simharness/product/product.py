@@ -5,6 +5,7 @@ An instance lives in one world.
 
 from __future__ import annotations
 
+from types import GeneratorType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from simharness.errors import HarnessError, ProcessFailed, UnknownName, UsageError
@@ -21,6 +22,7 @@ from simharness.product.fault import Fault, parse_fault
 from simharness.product.goal import Ending
 from simharness.product.knobs import Knob, Settings
 from simharness.product.operations import Operations, operations_of
+from simharness.product.result import Form, form_of
 from simharness.product.store import Shared, Store
 from simharness.product.store_spec import QUERY_KINDS, StoreSpec
 from simharness.product.tool import (
@@ -93,6 +95,8 @@ class Product(Operations):
     _specs: ClassVar[dict[str, StoreSpec[Any]]] = {}
     tools: ClassVar[dict[str, ToolSpec]] = {}
     """All tools by name; made from the class."""
+    forms: ClassVar[dict[str, Form]] = {}
+    """What each tool declares to answer, by name; made from the class."""
     operations: ClassVar[dict[str, ToolSpec]] = {}
     """What background actors can do besides, by name; made from the class."""
     knobs: ClassVar[dict[str, Knob]] = {}
@@ -112,6 +116,7 @@ class Product(Operations):
             for name in sorted(dir(cls))
             if "__tool__" in getattr(getattr(cls, name, None), "__dict__", {})
         }
+        cls.forms = {name: form_of(spec, specs) for name, spec in cls.tools.items()}
         cls.operations = operations_of(cls)
         modes = ("goal", *sorted(cls.reward_modes))
         every = [
@@ -245,7 +250,13 @@ class Product(Operations):
                 yield from self.authorize(op)
             if op.crash == IN_HANDLER:
                 raise RuntimeError(f"tool {tool.name!r} was told to fail")
-            return (yield from tool.function(self, op, **arguments))
+            answer = yield from tool.function(self, op, **arguments)
+            if type(answer) is GeneratorType:
+                raise HarnessError(
+                    f"tool {tool.name!r} answers a generator, {answer.__qualname__}",
+                    "write `yield from` in front of what it returns",
+                )
+            return answer
         except Refused as refusal:
             status = refusal.code
             raise

@@ -27,7 +27,7 @@ from simpy.events import Event
 
 from simharness.errors import UsageError
 from simharness.kernel.calendar import parse_instant
-from simharness.parts.row import INSTANT, R, Row, RowType, row_type_of
+from simharness.parts.row import INSTANT, R, Row, row_type_of
 from simharness.parts.row_name import Prefix, number_of
 
 T = TypeVar("T")
@@ -112,7 +112,10 @@ class ToolSpec:
     writes: bool
     """True for tools that change rows whenever they answer without an error."""
     result: object
-    """The type of the answer: a Row class, Page, or dict."""
+    """The declared type of the answer: a Row class, `Page[...]` or dict, or one of them or None.
+
+    `simharness.product.result` holds answers against it.
+    """
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -458,52 +461,3 @@ class Shown(dict[str, Any]):
     def __init__(self, values: dict[str, Any], row: Row) -> None:
         super().__init__(values)
         self.row = row
-
-
-def result_problem(spec: ToolSpec, value: Any, row_types: dict[type, RowType[Any]]) -> str:
-    """Say what is wrong with the shape of an answer, or give an empty text."""
-    origin = get_origin(spec.result) or spec.result
-    if origin is Page:
-        page = object_of(value)
-        if page is None or not {"ids", "page", "next_page"} <= page.keys():
-            return f"{spec.name} answers no page: {shown(value)}"
-        row_cls = get_args(spec.result)[0]
-        tables = [v for k, v in page.items() if k not in ("ids", "page", "next_page", AS_OF)]
-        if len(tables) != 1:
-            return f"{spec.name} answers a page of {len(tables)} tables"
-        for row in tables[0]:
-            if problem := row_problem(spec.name, row, row_types[row_cls]):
-                return problem
-        if [row["id"] for row in tables[0]] != page["ids"]:
-            return f"{spec.name}: ids differ from the rows"
-        return ""
-    if isinstance(origin, type) and issubclass(origin, Row):
-        return row_problem(spec.name, value, row_types[origin])
-    if object_of(value) is None:
-        return f"{spec.name} answers {type(value).__name__}, not an object"
-    return ""
-
-
-def row_problem(name: str, value: object, row_type: RowType[Any]) -> str:
-    """Say what is wrong with the shape of a row, or give an empty text."""
-    row = object_of(value)
-    if row is None:
-        return f"{name} answers {type(value).__name__}, not a row"
-    if [name for name in row if name != AS_OF] != list(row_type.names):
-        return f"{name} answers columns {list(row)}, expected {list(row_type.names)}"
-    for column in row_type.columns:
-        item = row[column.name]
-        if column.prefix is not None and item is not None:
-            fits = isinstance(item, str) and column.prefix.read(item) is not None
-        elif column.instant:
-            fits = isinstance(item, str) or (item is None and column.nullable)
-        else:
-            fits = column.accepts(item)
-        if not fits:
-            return f"{name} answers {column.name} = {shown(item)}"
-    return ""
-
-
-def object_of(value: object) -> dict[str, Any] | None:
-    """Give a JSON object; None for any other value."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None

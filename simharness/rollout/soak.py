@@ -22,7 +22,6 @@ from simharness.episode.transcript import RawCall
 from simharness.errors import Divergence, HarnessError, UsageError
 from simharness.kernel.draws import Draws, Stream
 from simharness.product.registry import load_scenario
-from simharness.product.tool import ToolSpec, result_problem
 from simharness.recording.reader import read_file
 from simharness.recording.writer import ShardWriter
 from simharness.units import DAY, MS
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simharness.episode.episode import Episode
-    from simharness.parts.row import RowType
+    from simharness.product.tool import ToolSpec
 
 MIX = (70, 20, 10)
 """Reads, writes and bad calls, in percent."""
@@ -166,10 +165,7 @@ def _send(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     source = Pings(episode, seed)
-    row_types: dict[type, RowType[Any]] = {
-        spec.row_type.cls: spec.row_type for spec in episode.product.specs().values()
-    }
-    tools = episode.product.tools
+    forms = episode.product.forms
     times: list[int] = []
     start = time.perf_counter_ns()
     warm = 0
@@ -187,8 +183,8 @@ def _send(
         (result,) = record.results
         outcome = "ok" if result.ok else str(result.value["code"])
         report.answers[outcome] = report.answers.get(outcome, 0) + 1
-        if result.ok and (problem := result_problem(tools[call.tool], result.value, row_types)):
-            report.fail(f"ping {number}: {problem}")
+        if result.ok and (problem := forms[call.tool].problem(result.value)):
+            report.fail(f"ping {number}: {call.tool} answers {problem}")
         if len(episode.breaches) > breaches:
             report.fail(f"ping {number} ({call.tool}): out of contract: {episode.breaches[-1]}")
             breaches = len(episode.breaches)
