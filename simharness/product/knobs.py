@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.errors import UnknownName, UsageError
 from simharness.parts.clock import DRIFT_MAX, EXACT, OFFSET_MAX, Skew
 from simharness.parts.limit import Rate
-from simharness.units import format_duration, parse_duration
+from simharness.units import humanize, parse_duration
 
 if TYPE_CHECKING:
     from simharness.kernel.operation import Span
@@ -125,7 +125,7 @@ def span(key: str, default: object, doc: str, *, high: int | None = None) -> Kno
             raise UsageError(f"got {value!r}")
         return found
 
-    most = "" if high is None else f", at most {format_duration(high)}"
+    most = "" if high is None else f", at most {humanize(high)}"
     return Knob(key, parse, default, doc, f"a duration, or ['shortest', 'longest']{most}")
 
 
