@@ -44,12 +44,14 @@ def there(marker: str) -> list[list[str]]:
             return [[ticked(s.before), s.event, ticked(s.after), s.when] for s in BOOKING_LIFE]
         case "hold life":
             return [[ticked(s.before), s.event, ticked(s.after), s.when] for s in HOLD_LIFE]
+        case "scenarios":
+            return [[ticked(s.id), s.doc] for s in Marketplace.scenarios]
         case _:
             own = PEOPLE if marker == "people" else KNOBS
             return [[ticked(knob.key), str(knob.default), knob.doc] for knob in own]
 
 
-MARKERS = ("tables", "booking life", "hold life", "knobs", "people")
+MARKERS = ("tables", "booking life", "hold life", "knobs", "people", "scenarios")
 
 
 @pytest.mark.parametrize("marker", MARKERS)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simharness.models.marketplace.scenarios.group import Group
+from simharness.models.marketplace.scenarios.reschedule import Reschedule
+
 if TYPE_CHECKING:
     from simharness.api import Scenario
 
-SCENARIOS: tuple[Scenario[Any], ...] = ()
+SCENARIOS: tuple[Scenario[Any], ...] = (Reschedule(), Group())
