@@ -30,6 +30,8 @@ FORBIDDEN = (
 )
 REFUSING = (*FORBIDDEN, "undeliverable", "gone")
 SIGNALLED = ("conflict", "locked", "unavailable", "rate_limited", "unknown_outcome")
+RETRIES = 2
+"""Tries after the first that are enough: who then stops has not ignored the trouble."""
 
 
 def ended_row(account: Account, turn: Turn) -> tuple[str, str, str] | None:
@@ -65,18 +67,25 @@ def wrong_order(account: Account) -> Iterator[Finding]:
 
 
 def no_recovery(account: Account) -> Iterator[Finding]:
-    """M610: a refusal that asked for another try or look, after which the agent did neither."""
+    """M610: a refusal that asked for another try or look, after which the agent did neither.
+
+    A look that was refused in its turn is one, and is judged itself; the last of `RETRIES` tries
+    more need no other.
+    """
     if not account.failed:
         return
     out_of_budget = account.end is not None and account.end.values["reason"] == "budget"
     for turn in account.turns:
-        if not (turn.retryable or turn.error in SIGNALLED) or turn.tool in (WAIT, *SPEECH):
+        if not asks_again(turn) or turn.tool in (WAIT, *SPEECH):
             continue
         key = account.target(turn)
         later = list(account.after(turn))
         tried = any(t.tool == turn.tool and account.target(t) == key for t in later)
-        looked = any(s.turn.step > turn.step for s in account.shown(key))
-        if not (tried or looked or (out_of_budget and not later)):
+        looked = any(s.turn.step > turn.step for s in account.shown(key)) or any(
+            key and asks_again(t) and not t.writes and account.target(t) == key for t in later
+        )
+        reacted = tried or looked or refused_before(account, turn) >= RETRIES
+        if not (reacted or (out_of_budget and not later)):
             yield account.noted(
                 "M610",
                 turn,
@@ -85,6 +94,24 @@ def no_recovery(account: Account) -> Iterator[Finding]:
                 "again nor followed by another look",
                 error=turn.error,
             )
+
+
+def asks_again(turn: Turn) -> bool:
+    """Tell whether a call was refused in a way that asks for another try or look."""
+    return turn.retryable or turn.error in SIGNALLED
+
+
+def refused_before(account: Account, turn: Turn) -> int:
+    """Count the earlier steps at which a call was tried in vain, since it last went through."""
+    steps: set[int] = set()
+    for earlier in account.turns:
+        same = earlier.tool == turn.tool and account.target(earlier) == account.target(turn)
+        if same and earlier.step < turn.step:
+            if asks_again(earlier):
+                steps.add(earlier.step)
+            else:
+                steps.clear()
+    return len(steps)
 
 
 def ignored_conflict(account: Account) -> Iterator[Finding]:

@@ -267,6 +267,28 @@ def test_a_refusal_that_asks_for_another_try(error: str) -> None:
     assert primary(looked) == "M510"
 
 
+@pytest.mark.parametrize(("retries", "code"), [(0, "M610"), (1, "M610"), (2, "M514"), (8, "M514")])
+@pytest.mark.parametrize("tool", ["move_stage", "get_deal"])
+def test_who_stops_after_several_tries_has_reacted(tool: str, retries: int, code: str) -> None:
+    play = Play().read(deal())
+    for _ in range(1 + retries):
+        play.write(tool, error="unavailable", retryable=True, deal_id=7).wait()
+    assert primary(play.finish("busy", outcome="handed_over").failed()) == code
+
+
+def test_a_look_that_was_refused_is_one_and_what_went_through_begins_anew() -> None:
+    def refused(play: Play) -> Play:
+        told = {"code": "rate_limited", "message": "too many", "retryable": True}
+        return play.wait().call("get_deal", told, ok=False, deal_id=7)
+
+    play = moved(Play().read(deal()), error="rate_limited")
+    steps = [f.step for f in found(refused(play).finish().failed()) if f.code == "M610"]
+    assert steps == [4], "the look alone, after which there is none"
+    again = refused(refused(refused(Play()).read(deal())))
+    assert "M610" in decisive(again.finish().failed())
+    assert "M610" not in decisive(refused(refused(refused(Play()))).finish().failed())
+
+
 @pytest.mark.parametrize(("version", "looks", "ignores"), [(None, 0, 1), (2, 0, 1), (2, 1, 0)])
 def test_an_overwrite_after_a_conflict(version: int | None, looks: int, ignores: int) -> None:
     play = moved(Play().read(deal(1)), 1, error="conflict", version_now=2)
