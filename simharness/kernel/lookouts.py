@@ -201,7 +201,8 @@ class Patching:
         for name, value in list(vars(module).items()):
             dotted = f"{module_name}.{name}"
             fit = callable(value) and not isinstance(value, type | ModuleType)
-            if fit and not name.startswith("_") and is_forbidden(dotted):
+            public = dotted in NAMES or not name.startswith("_")
+            if fit and public and is_forbidden(dotted):
                 self._replace(module, name, self._standin(value, dotted))
 
     def _patch_product(self, module: ModuleType) -> None:

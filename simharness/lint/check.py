@@ -108,12 +108,13 @@ def lint_source(text: str, path: str) -> tuple[list[Finding], int]:
     """
     spots = spots_of(text, path)
     comments = allowances(text)
-    used: list[Allowance] = []
+    used: list[tuple[Allowance, str]] = []
+    """Comments that a finding was met by, each with the code."""
     findings: list[Finding] = []
     allowed = 0
     for spot in spots:
         about = [c for c in comments if spot.code in c.codes and c.line in lines_of(spot.node)]
-        used += about
+        used += [(comment, spot.code) for comment in about]
         if any(comment.reason for comment in about):
             allowed += 1
             continue
@@ -127,7 +128,7 @@ def lint_source(text: str, path: str) -> tuple[list[Finding], int]:
     return sorted(set(findings)), allowed
 
 
-def judged(comment: Allowance, path: str, used: list[Allowance]) -> list[Finding]:
+def judged(comment: Allowance, path: str, used: list[tuple[Allowance, str]]) -> list[Finding]:
     """Check a comment itself: it names codes and a reason, and is needed."""
     where = (path, comment.line, comment.column)
     if not comment.codes:
@@ -138,8 +139,11 @@ def judged(comment: Allowance, path: str, used: list[Allowance]) -> list[Finding
         return [Finding(*where, "SH021", f"there is no rule {', '.join(unknown)}")]
     if not comment.reason:
         return [Finding(*where, "SH020", f"the comment for {names} {RULES['SH020'].what}")]
-    if comment not in used:
-        return [Finding(*where, "SH021", f"the comment for {names} {RULES['SH021'].what}")]
+    needless = [code for code in comment.codes if (comment, code) not in used]
+    if needless:
+        needless = list(dict.fromkeys(needless))
+        what = f"the comment for {', '.join(needless)} {RULES['SH021'].what}"
+        return [Finding(*where, "SH021", what)]
     return []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -253,6 +254,32 @@ def test_environments_in_threads_are_guarded_each_for_itself(tmp_path: Path) -> 
     for thread in threads:
         thread.join()
     assert told == {"guilty": [ForbiddenCall] * 5, "clean": [type(None)] * 5}
+
+
+DEADLY = {
+    "exit": ("os._exit(9)", "import os"),
+    "exit-bound": ("_exit(9)", "from os import _exit"),
+    "abort": ("os.abort()", "import os"),
+    "kill": ("os.kill(0, 0) or os._exit(9)", "import os"),
+    "raise-signal": ("signal.raise_signal(9)", "import signal"),
+}
+"""What would end the process, and nobody could say why."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", DEADLY)
+def test_a_product_doesnt_end_the_process(tmp_path: Path, name: str, mode: str) -> None:
+    path = tmp_path / "tiny.py"
+    path.write_text(sizing(*DEADLY[name]), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "simharness", "run", f"{path}:Tiny/scene", "-o", tmp_path / "run"],
+        env={**os.environ, guard.VARIABLE: mode},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "H810" in done.stdout
 
 
 # --- where it is armed ---------------------------------------------------------------------------

@@ -101,6 +101,7 @@ LINES = {
         "import os|os.getenv('HOME')",
         "import platform|platform.node()",
         "import sys|sys.version_info",
+        "import ctypes|ctypes.string_at(0)",
         "from zoneinfo import ZoneInfo|ZoneInfo('Europe/Paris')",
     ],
     "SH006": [
@@ -112,6 +113,11 @@ LINES = {
         "import subprocess|subprocess.run(['x'])",
         "import os|os.system('x')",
         "import signal|signal.alarm(1)",
+        "import signal|signal.raise_signal(9)",
+        "import os|os._exit(9)",
+        "from os import _exit|_exit(9)",
+        "import os|os.killpg(1, 9)",
+        "import os|os.execvp('x', [])",
     ],
     "SH007": [
         "|def f():\n    return open('x')",
@@ -414,6 +420,16 @@ def test_one_comment_allows_several_codes() -> None:
 )
 def test_a_comment_needs_a_code_a_reason_and_a_finding(source: str, expected: list[str]) -> None:
     assert sorted(finding.code for finding in found(source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("codes", "needless"),
+    [("SH001, SH014", "SH001"), ("SH014,SH001,SH002", "SH001, SH002"), ("SH014,SH014", "")],
+)
+def test_a_code_that_isnt_needed_beside_one_that_is(codes: str, needless: str) -> None:
+    findings = found(f"x = 0.5  # simharness: allow {codes} only shown\n")
+    told = [f"the comment for {needless} allows what isn't found here"] if needless else []
+    assert [(f.code, f.what) for f in findings] == [("SH021", what) for what in told]
 
 
 # --- messages ------------------------------------------------------------------------------------
