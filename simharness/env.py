@@ -288,6 +288,9 @@ def make_plan(
     """Build a plan from what people write; `instance.NAME` keys of the config pin the instance."""
     if isinstance(faults, str):
         raise UsageError(f"faults {faults!r} is a text", f"give a list: [{faults!r}]")
+    twice = [text for number, text in enumerate(faults) if text in faults[:number]]
+    if twice:
+        raise UsageError(f"fault {twice[0]!r} is given twice", "give each fault and trigger once")
     knobs: dict[str, Any] = {}
     pins: dict[str, Any] = {}
     for key, value in (config or {}).items():

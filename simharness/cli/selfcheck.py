@@ -89,7 +89,8 @@ def command(
         progress.update(done, total, f", last: {name}")
 
     try:
-        report = selfcheck(request, chosen(pythons), progress=show)
+        named = pythons not in ("auto", "none")
+        report = selfcheck(request, chosen(pythons), named=named, progress=show)
     finally:
         progress.close()
     if as_json:

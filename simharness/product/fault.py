@@ -56,15 +56,19 @@ class Fault:
 
 def parse_fault(text: str, known: Mapping[str, Fault]) -> Fault:
     """Read `id` or `id@key=value,...`; from, until and load (above) replace the fault's own."""
-    name, _, rest = text.partition("@")
+    name, at, rest = text.partition("@")
     fault = known.get(name)
     if fault is None:
         raise UnknownName.among("fault", name, known)
-    if not rest:
+    if not at:
         return fault
     start, until, load = fault.trigger.start, fault.trigger.until, fault.trigger.load_above
+    given: list[str] = []
     for item in rest.split(","):
         key, _, value = item.partition("=")
+        if key in given:
+            raise UsageError(f"trigger {text!r} gives {key!r} twice", "give each condition once")
+        given.append(key)
         match key:
             case "from":
                 start = parse_duration(value)

@@ -143,6 +143,8 @@ def parse_config(settings: Sequence[str]) -> dict[str, Any]:
                 f"setting {text!r} is not readable",
                 "give KEY=VALUE, e.g. deals.detail.cache.ttl=300s",
             )
+        if key in out:
+            raise UsageError(f"setting {key!r} is given twice", "give each knob one value")
         try:
             value = json.loads(raw)
         except ValueError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from simharness.errors import HarnessError
+from simharness.errors import HarnessError, UsageError
 from simharness.recording.reader import read_file
 from simharness.rollout.local import check as check_request
 from simharness.selfcheck import processes, pythons
@@ -117,6 +117,7 @@ def selfcheck(
     request: Request,
     others: dict[str, str] | None = None,
     *,
+    named: bool = False,
     variants: Sequence[Variant] = VARIANTS,
     progress: Progress | None = None,
     seconds: int = processes.SECONDS_MAX,
@@ -126,12 +127,13 @@ def selfcheck(
     Args:
         request: What is played.
         others: Other Pythons to try, name to path.
+        named: Whether somebody asked for just these; then none of them is skipped.
         variants: What else to try.
         progress: Is told of each process that has answered.
         seconds: Wall time after which a process is taken to hang.
 
     Raises:
-        UsageError: The request can't be run.
+        UsageError: The request can't be run, or a Python that was named can't be used.
         HarnessError: A process crashed, hung or gave no digests.
     """
     check_request(request)
@@ -141,6 +143,12 @@ def selfcheck(
         package = Path(place) / "package"
         package.mkdir()
         found, report.skipped = pythons.usable(others or {}, request.scenarios, package)
+        if named and report.skipped:
+            name, reason = report.skipped[0]
+            raise UsageError(
+                f"Python {name!r} can't be used: {reason}",
+                "give an interpreter that has this package's requirements, or --pythons auto",
+            )
         for variant in (*variants, *found):
             reason = pointless(variant, len(request))
             if reason:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simharness.errors import UsageError
 from simharness.selfcheck.variants import ROOT, Axis, Variant
 
 if TYPE_CHECKING:
@@ -58,12 +59,18 @@ def place_of(python: str) -> tuple[str, str]:
 
 
 def chosen(text: str) -> dict[str, str]:
-    """Read `--pythons`: `auto`, `none`, or paths with commas between them."""
+    """Read `--pythons`: `auto`, `none`, or paths with commas between them. Raises UsageError."""
     if text == "none":
         return {}
     if text == "auto":
         return distinct(interpreters())
-    return {path: path for path in filter(None, text.split(","))}
+    paths = text.split(",")
+    if not all(paths):
+        raise UsageError(
+            f"pythons {text!r} are not readable",
+            "give auto, none, or paths of interpreters with commas between them",
+        )
+    return {path: path for path in paths}
 
 
 def link_to_package(folder: Path) -> str:

@@ -60,6 +60,16 @@ def assert_nothing_was_written(folder: Path) -> None:
         (["run", CRM, "--fault", "crm.no-fence@from="], ["unreadable duration ''", "'300s'"]),
         (["run", CRM, "--fault", "crm.no-fence@load=x"], ["load 'x' is not a number"]),
         (["run", CRM, "--fault", "crm.no-fence@from=9s,until=3s"], ["ends at 3", "from < until"]),
+        (["run", CRM, "--fault", "crm.no-fence@"], ["trigger '' of", "use from=60s"]),
+        (["run", CRM, "--fault", "crm.no-fence@from=1s,from=2s"], ["gives 'from' twice"]),
+        (
+            ["run", CRM, "--fault", "crm.no-fence", "--fault", "crm.no-fence"],
+            ["fault 'crm.no-fence' is given twice", "give each fault and trigger once"],
+        ),
+        (
+            ["run", CRM, "--set", "deals.feed.period=3s", "--set", "deals.feed.period=4s"],
+            ["setting 'deals.feed.period' is given twice", "give each knob one value"],
+        ),
         (["run", CRM, "--policy", "exprt"], ["no policy of crm/neg", "did you mean 'expert'"]),
         (["run", CRM, "--profile", "prod"], ["no profile of crm", "did you mean 'production'"]),
         (["run", CRM, "--schedule", "lifo"], ["policy 'lifo' is not known", "random:SEED"]),

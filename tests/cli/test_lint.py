@@ -68,6 +68,7 @@ def test_a_folder_stands_for_its_files_but_not_for_hidden_ones(
     [
         ("gone.py", None, "no file or folder 'gone.py'"),
         ("shop.py:Shop", None, "did you mean 'shop.py'?"),
+        ("", None, "path '' is empty\n  give Python files or folders; . is this folder"),
         ("empty", b"", "no Python files in 'empty'"),
         ("a.pyc", b"\x00\x01", "a.pyc is a binary file"),
         ("a.py", b"x = '\xff'\n", "a.py can't be decoded: it is not UTF-8 and declares no"),

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from simharness.cli import selfcheck
-from simharness.selfcheck import check
+from simharness.selfcheck import check, pythons
 from simharness.selfcheck.variants import VARIANTS, Axis
 from tests.determinism.culprits import CLEAN, CULPRITS, marked_line
 
@@ -93,13 +94,33 @@ def test_the_keys_of_a_difference(cli: Cli, tmp_path: Path) -> None:
     assert one["next"].startswith("env ")
 
 
+@pytest.mark.parametrize(
+    ("pythons", "said"),
+    [
+        ("/no/such/python", "Python '/no/such/python' can't be used: it can't be started: No such"),
+        (f"{sys.executable},/bin/true", "Python '/bin/true' can't be used: it ended with code 0"),
+        ("", "pythons '' are not readable"),
+        (",", "pythons ',' are not readable"),
+        (f"{sys.executable},", "are not readable\n  give auto, none, or paths of interpreters"),
+    ],
+)
+def test_a_python_that_was_named_is_never_skipped(
+    cli: Cli, tmp_path: Path, pythons: str, said: str
+) -> None:
+    told = cli("selfcheck", product(tmp_path, CLEAN), *SMALL[:4], "--pythons", pythons)
+    assert told.code == 2
+    assert said in told.err
+
+
 @pytest.mark.usefixtures("few")
-def test_a_python_that_cant_be_used_is_told_and_no_silent_pass(cli: Cli, tmp_path: Path) -> None:
-    scenario = product(tmp_path, CLEAN)
-    told = cli("selfcheck", scenario, *SMALL[:4], "--pythons", "/no/such/python")
+def test_a_python_that_was_found_and_cant_be_used_is_told(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pythons, "interpreters", lambda: {"python3.99": "/no/such/python"})
+    told = cli("selfcheck", product(tmp_path, CLEAN), *SMALL[:4])
     assert told.code == 0
-    (line,) = [line for line in told.out.splitlines() if "SKIP" in line]
-    assert "/no/such/python" in line
+    line = next(line for line in told.out.splitlines() if "SKIP" in line)
+    assert "python3.99" in line
     assert "SKIP: it can't be started: No such file or directory" in line
 
 
