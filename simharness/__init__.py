@@ -21,19 +21,25 @@ if TYPE_CHECKING:
     from simharness.env import make as make
     from simharness.env import replay as replay
     from simharness.env import run as run
+    from simharness.errors import ContractBreach as ContractBreach
     from simharness.errors import Divergence as Divergence
+    from simharness.errors import ForbiddenCall as ForbiddenCall
     from simharness.errors import HarnessError as HarnessError
     from simharness.errors import RecordingError as RecordingError
     from simharness.errors import SimharnessError as SimharnessError
+    from simharness.errors import UnknownName as UnknownName
     from simharness.errors import UsageError as UsageError
+    from simharness.errors import VersionError as VersionError
     from simharness.product.policy import Call as Call
     from simharness.product.policy import Observation as Observation
     from simharness.product.product import Product as Product
 
 _PUBLIC = {
     "Call": "simharness.product.policy",
+    "ContractBreach": "simharness.errors",
     "Divergence": "simharness.errors",
     "Env": "simharness.env",
+    "ForbiddenCall": "simharness.errors",
     "HarnessError": "simharness.errors",
     "Observation": "simharness.product.policy",
     "Outcome": "simharness.env",
@@ -42,8 +48,10 @@ _PUBLIC = {
     "Reset": "simharness.env",
     "SimharnessError": "simharness.errors",
     "Step": "simharness.env",
+    "UnknownName": "simharness.errors",
     "UsageError": "simharness.errors",
     "Verdict": "simharness.blame.verdict",
+    "VersionError": "simharness.errors",
     "audit": "simharness.env",
     "make": "simharness.env",
     "replay": "simharness.env",
@@ -52,8 +60,10 @@ _PUBLIC = {
 
 __all__ = [
     "Call",
+    "ContractBreach",
     "Divergence",
     "Env",
+    "ForbiddenCall",
     "HarnessError",
     "Observation",
     "Outcome",
@@ -62,8 +72,10 @@ __all__ = [
     "Reset",
     "SimharnessError",
     "Step",
+    "UnknownName",
     "UsageError",
     "Verdict",
+    "VersionError",
     "__version__",
     "audit",
     "make",

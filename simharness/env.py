@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from simharness.product.policy import Action, Observation, Policy
     from simharness.recording.writer import Sink
 
+SEED = re.compile(r"(?:(train|eval):)?([0-9]{1,20})")
+"""A seed as text: its number, or its place in a split."""
 ON_HARNESS = ("raise", "cut", "mark")
 
 
@@ -77,6 +80,9 @@ class Outcome:
 class Env:
     """One environment: an episode at a time, replayable and branchable at every step.
 
+    Its first episode has begun when it is made: `reset` tells what it is about, and `step` goes on
+    from there whether it was asked or not. Later resets begin another.
+
     `on_harness` says what happens when an observation breaks its contract: `raise` throws
     ContractBreach, `cut` ends the episode with reward None, `mark` only flags it in the verdict.
     """
@@ -93,13 +99,14 @@ class Env:
         self._cut = False
         self._fresh = True
 
-    def reset(self, seed: int | None = None) -> Reset:
-        """Begin an episode, of `seed` or of the plan's own.
+    def reset(self, seed: int | str | None = None) -> Reset:
+        """Begin an episode, of `seed` (as for `make`) or of the plan's own.
 
         The same seed gives the same episode every time.
         """
-        if seed is not None and seed != self.plan.seed:
-            self.plan = with_seed(self.plan, seed)
+        number = self.plan.seed if seed is None else seed_of(self.plan.scenario, seed)
+        if number != self.plan.seed:
+            self.plan = with_seed(self.plan, number)
             self._fresh = False
         if not self._fresh:
             self.episode = new_episode(self.plan, "caller")
@@ -179,7 +186,11 @@ class Env:
         self._cut = True
         self._conclude()
         if self.on_harness == "raise":
-            raise ContractBreach(text, self.episode.command)
+            raise ContractBreach(
+                text,
+                "env.save(FILE) keeps it, then simharness show FILE --truth; the same seed with "
+                f"the policy expert: {self.episode.command}",
+            )
         return Step(observe(self.episode, record), None, True, False, self._info(valid=False))
 
     def _conclude(self) -> None:
@@ -211,7 +222,7 @@ class Env:
 def make(
     scenario: str,
     *,
-    seed: int = 0,
+    seed: int | str = 0,
     load: int | float | str = 1,
     faults: Sequence[str] = (),
     profile: str = "",
@@ -219,7 +230,10 @@ def make(
     schedule: str = "fifo",
     on_harness: str = "raise",
 ) -> Env:
-    """Make an environment. Raises UnknownName or UsageError for what can't be made."""
+    """Make an environment; `seed` is a number, or `train:N` or `eval:N`, counted from 0 there.
+
+    Raises UnknownName or UsageError for what can't be made.
+    """
     return Env(
         make_plan(scenario, seed, load, faults, profile, config, schedule), on_harness=on_harness
     )
@@ -228,7 +242,7 @@ def make(
 def run(
     scenario: str,
     *,
-    seed: int = 0,
+    seed: int | str = 0,
     policy: str | Policy = "expert",
     load: int | float | str = 1,
     faults: Sequence[str] = (),
@@ -236,7 +250,10 @@ def run(
     config: Mapping[str, Any] | None = None,
     schedule: str = "fifo",
 ) -> Outcome:
-    """Run one episode and judge it; `policy` is a name, `transcript:FILE`, or a policy itself."""
+    """Run one episode and judge it; `policy` is a name, `transcript:FILE`, or a policy itself.
+
+    `seed` is as for `make`. Raises UnknownName or UsageError for what can't be run.
+    """
     plan = make_plan(scenario, seed, load, faults, profile, config, schedule)
     if not isinstance(policy, str):
         # Marked as a function, so that no script of the same name is taken for it later.
@@ -278,7 +295,7 @@ def new_episode(
 
 def make_plan(
     scenario: str,
-    seed: int = 0,
+    seed: int | str = 0,
     load: int | float | str = 1,
     faults: Sequence[str] = (),
     profile: str = "",
@@ -300,7 +317,7 @@ def make_plan(
             knobs[key] = value
     return Plan(
         scenario=scenario,
-        seed=seed,
+        seed=seed_of(scenario, seed),
         load=parse_load(load),
         faults=tuple(faults),
         profile=profile,
@@ -324,6 +341,27 @@ def parse_schedule(text: str) -> dict[str, Any]:
     ):
         return {"policy": "random", "seed": int(seed)}
     raise UsageError(f"scheduling policy {text!r} is not known", "give fifo, or random:SEED")
+
+
+def seed_of(scenario: str, seed: int | str) -> int:
+    """Read a seed: a number, or `train:N` or `eval:N` for the N-th (from 0) seed of that split.
+
+    Raises UsageError.
+    """
+    if not isinstance(seed, str):
+        return seed  # the draws refuse what is none
+    found = SEED.fullmatch(seed)
+    if found is None:
+        raise UsageError(f"seed {seed!r:.60} is not readable", "give N, train:N or eval:N")
+    number = int(found[2])
+    if found[1] is None:
+        return number
+    split = load_scenario(scenario)[1].seeds_of(found[1])
+    if number >= len(split):
+        raise UsageError(
+            f"seed {seed!r} goes beyond the split", f"it holds {len(split)} seeds, from 0 on"
+        )
+    return split[number]
 
 
 def with_seed(plan: Plan, seed: int) -> Plan:

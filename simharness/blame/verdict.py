@@ -11,7 +11,13 @@ from simharness.findings.taxonomy import TAXONOMY_VERSION
 from simharness.product.goal import MILLION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from simharness.findings.finding import Finding
+
+
+SCORES = ("score", "score_before")
+"""Fields in millionths."""
 
 
 class Class(StrEnum):
@@ -140,9 +146,20 @@ class Verdict:
 
     def told(self) -> dict[str, Any]:
         """Give the verdict as JSON tells it to people and trainers: rewards as floats."""
-        record = self.record()
-        for part in (record, *record["arms"]):
-            for name in ("score", "score_before"):
-                if part.get(name) is not None:
-                    part[name] /= MILLION
-        return record
+        return told(self.record())
+
+
+def told(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a verdict as recordings hold it the way JSON tells it: rewards as floats."""
+    out = with_floats(record)
+    if isinstance(record.get("arms"), list):
+        out["arms"] = [with_floats(arm) for arm in record["arms"]]
+    return out
+
+
+def with_floats(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a map, with its scores, which are in millionths, as floats."""
+    return {
+        name: value / MILLION if name in SCORES and type(value) is int else value
+        for name, value in part.items()
+    }

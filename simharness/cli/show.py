@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from simharness.blame.sightings import Sighting, sightings
+from simharness.blame.verdict import told as told_verdict
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_number, reward_text, table
 from simharness.episode.inputs import read_inputs
@@ -250,7 +251,7 @@ def as_record(
             }
             for s in seen
         ],
-        "verdict": record.verdict,
+        "verdict": None if record.verdict is None else told_verdict(record.verdict),
     }
 
 

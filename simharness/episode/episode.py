@@ -121,6 +121,7 @@ class Episode:
         scenario.draw(drawing)
         self.instance: Instance = drawing.finish()
         identity = scenario.start(self.product, self.instance)
+        check_identity(self.product, identity, plan)
         self.agent = Actor(world, scenario.agent, identity, audited=True)
         caches = self.product.caches()
         for fault in faults:
@@ -201,7 +202,7 @@ class Episode:
         empty, HarnessError when the harness fails; the recording then ends with an aborted step.
         """
         if not calls or len(calls) >= 1 << 16:
-            raise UsageError(f"a turn of {len(calls)} calls", "give 1 or more, or stop()")
+            raise UsageError(f"a turn of {len(calls)} calls", "give 1 or more, or None to go away")
         if len(pins) not in (0, len(calls)):
             raise UsageError(
                 f"{len(pins)} maps of waits for {len(calls)} calls", "give one a call, or none"
@@ -527,6 +528,22 @@ class Episode:
     def passed(self) -> bool:
         """Whether the goal holds by the truth, whatever was paid."""
         return bool(self.criteria) and score(self.criteria) >= self.scenario.pass_mark
+
+
+def check_identity(product: Product, identity: object, plan: Plan) -> None:
+    """Raise HarnessError unless the agent is signed in as a row that is there, or as nobody (0).
+
+    Permissions are read through views named `auth`, so their tables are those of people.
+    """
+    where = f"{plan.scenario} signs the agent in as"
+    hint = "let the scenario's start() give the id of a row, or 0 for nobody"
+    if type(identity) is not int:
+        raise HarnessError(f"{where} {identity!r:.60} (seed {plan.seed})", hint)
+    people = [name for name, spec in product.specs().items() if "auth" in spec.views]
+    known = [name for name in people if identity in product.stores[name].table.rows]
+    if identity and people and not known:
+        named = " or ".join(f"{name}:{identity}" for name in people)
+        raise HarnessError(f"{where} {named}, which isn't there (seed {plan.seed})", hint)
 
 
 def stuck(world: World, process: Process, begin: int) -> Deadlock:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.episode.transcript import RawCall
 from simharness.errors import UsageError
@@ -13,7 +13,7 @@ from simharness.kernel.draws import Draws, Stream
 from simharness.product.policy import Action, Call, Observation, Policy, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
     from simharness.episode.episode import Episode
     from simharness.episode.step import StepRecord
@@ -92,8 +92,27 @@ def observe(episode: Episode, record: StepRecord) -> Observation:
 
 
 def drive(episode: Episode, policy: Policy, policy_seed: int = 0) -> None:
-    """Let a policy play until the episode ends. Raises HarnessError when the harness fails."""
-    play_on(episode, policy(task_of(episode, policy_seed)))
+    """Let a policy play until the episode ends.
+
+    Raises HarnessError when the harness fails, UsageError for a policy that is none.
+    """
+    play_on(episode, played_by(policy, task_of(episode, policy_seed)))
+
+
+def played_by(policy: Policy, task: Task) -> Generator[Action, Observation, None]:
+    """Begin a play. Raises UsageError for what is no generator function of a Task."""
+    # Callers may be untyped.
+    given = cast("Any", policy)
+    play: Any = given(task) if callable(given) else given
+    if not callable(given) or not isinstance(play, Generator):
+        name = getattr(given, "__name__", type(given).__name__)
+        raise UsageError(
+            f"policy {name!r} {'gives' if callable(given) else 'is'} {play!r:.80}; "
+            "a policy is a generator function of a Task",
+            "define one that yields actions and is sent observations: "
+            "def policy(task): told = yield Call(...)",
+        )
+    return cast("Generator[Action, Observation, None]", play)
 
 
 def play_on(episode: Episode, play: Generator[Action, Observation, None]) -> None:

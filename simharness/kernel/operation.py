@@ -101,6 +101,7 @@ class Operation(Stream):
         "breaches",
         "crash",
         "dated",
+        "locks",
         "owner_number",
         "pins",
         "world",
@@ -134,6 +135,8 @@ class Operation(Stream):
         """Waits fixed by the caller: name to ticks."""
         self.blocked_on: object = None
         """The lock that it waits for, or None."""
+        self.locks = 0
+        """Locks that it holds."""
         self.breaches = 0
         """Reads served out of contract so far."""
 

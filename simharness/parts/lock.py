@@ -61,6 +61,7 @@ class Locks:
         number = world.numbers[lock.name]
         if holder is None:
             lock.holder = op
+            op.locks += 1
             world.emit((journal.LOCK, world.ticks, op.owner_number, op.n, number))
             return
         if holder is op:
@@ -114,6 +115,7 @@ class Locks:
             raise HarnessError(
                 f"{op.name} releases lock {self.prefix}:{key}, which it doesn't hold"
             )
+        op.locks -= 1
         number = world.numbers[lock.name]
         world.emit((journal.UNLOCK, world.ticks, op.owner_number, op.n, number))
         if not lock.waiters:
@@ -122,6 +124,7 @@ class Locks:
             return
         heir, wait = lock.waiters.popleft()
         lock.holder = heir
+        heir.locks += 1
         heir.blocked_on = None
         world.emit((journal.LOCK, world.ticks, heir.owner_number, heir.n, number))
         wait.succeed(True)

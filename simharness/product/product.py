@@ -284,6 +284,8 @@ class Product(Operations):
         finally:
             if holding:
                 self.pool.release()
+            if op.locks:
+                world.alarms += 1  # nobody will give them back
             emit((journal.RETURN, world.ticks, op.owner_number, op.n, world.numbers[status]))
 
     def request(self, actor: Actor, tool: str, **arguments: Any) -> Generator[Event, Any, Any]:
