@@ -1,0 +1,66 @@
+"""How the references take a slot: hold it, book it, pay it, or let it go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.api import Call
+from simharness.models.marketplace.policies.asking import (
+    BUSY_SECONDS,
+    SETTLE_SECONDS,
+    Impatient,
+    read,
+    tried,
+    unknown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from simharness.api import Action, Observation
+
+LOOKS = 12
+"""Most looks at what becomes of a payment."""
+
+
+def hold(slot_id: int, places: int) -> Generator[Action, Observation, int]:
+    """Hold places of a slot; gives the hold's id, or 0 when there are none to be had."""
+    told = yield from tried("hold_slot", slot_id=slot_id, quantity=places)
+    if unknown(told):
+        # Nobody says what holds there are: what was held ends by itself.
+        yield Call("wait", {"seconds": SETTLE_SECONDS})
+    return int(told.value["id"]) if told.value else 0
+
+
+def booked(hold_id: int, coupon: str = "") -> Generator[Action, Observation, Any]:
+    """Make the booking of a hold; gives it, or the code of the refusal."""
+    while True:
+        arguments = {"hold_id": hold_id} | ({"coupon": coupon} if coupon else {})
+        told = yield from tried("confirm_booking", **arguments)
+        if not unknown(told):
+            return told.value if told.value else told.error
+        yield Call("wait", {"seconds": SETTLE_SECONDS})
+
+
+def paid(booking: dict[str, Any]) -> Generator[Action, Observation, bool]:
+    """Pay a booking once, and tell whether it is confirmed in the end."""
+    key = f"booking-{booking['id']}"
+    tries = 0
+    for _ in range(LOOKS):
+        if booking["status"] != "pending":
+            break
+        told = yield from tried(
+            "pay",
+            booking_id=booking["id"],
+            amount=booking["price"],
+            currency=booking["currency"],
+            idempotency_key=f"{key}-{tries}",
+        )
+        if isinstance(told.value, dict) and told.value["status"] == "failed":
+            tries += 1  # the same key would give the same answer
+        booking = yield from read("get_booking", booking_id=booking["id"])
+        if booking["status"] == "pending":
+            yield Call("wait", {"seconds": BUSY_SECONDS})
+    if booking["status"] == "pending":
+        raise Impatient(f"booking {booking['id']} isn't confirmed")
+    return bool(booking["status"] == "confirmed")
