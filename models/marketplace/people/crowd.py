@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SIZE = 1
 """Customers in the crowd at load 1; more with the load."""
-PAUSE = 60 * SECOND
+PAUSE = 48 * SECOND
 """Mean pause of one of them between two visits."""
 ENDS = (("releases", 85), ("lapses", 5), ("books", 10))
 """What becomes of what they hold, with weights."""
@@ -28,6 +28,8 @@ PAIRS_PAUSE = 200 * SECOND
 """Mean pause of those who want two slots."""
 PAIRS_BOOK = 120_000
 """How many of them, in millionths, book the two that they hold."""
+FORM_PAUSE, FORM = 40 * SECOND, 4 * SECOND
+"""Mean pause between two forms of one desk, and the longest time for which one is open."""
 BEST_FIRST = 700_000
 """How many, in millionths, go for the best that they are shown; the others take any."""
 
@@ -131,6 +133,25 @@ def start_pairs(
             yield from market.request(actor, "release_hold", hold_id=other.id)
 
     pairs.grow(scaled(SIZE, market.load), customer, habit)
+
+
+def start_desks(market: Marketplace, slots: Sequence[int]) -> None:
+    """Start the desks of providers, which now and then open the form of one of some slots.
+
+    They change nothing. While a form is open its row is locked, and whoever books it waits.
+    """
+    desks = Population(market.world, think_mean=FORM_PAUSE, prefix="desk")
+
+    def habit(actor: Actor, draw: Stream) -> Generator[Any, Any, None]:
+        op = Operation(market.world, actor, actor.next_n)
+        actor.next_n += 1
+        edit = yield from market.slots.edit(op, draw.pick(slots, "row"))
+        try:
+            yield market.world.timer(draw.between(SECOND, FORM, "form"))
+        finally:
+            edit.close()
+
+    desks.grow(scaled(SIZE, market.load), lambda _: 0, habit)
 
 
 def take_later(

@@ -16,7 +16,12 @@ from simharness.api import (
     format_instant,
 )
 from simharness.models.marketplace.base import CUSTOMERS, EPOCH, base_rows
-from simharness.models.marketplace.people.crowd import start_comers, start_pairs, take_later
+from simharness.models.marketplace.people.crowd import (
+    start_comers,
+    start_desks,
+    start_pairs,
+    take_later,
+)
 from simharness.models.marketplace.people.rivals import block_later, cancel_later
 from simharness.models.marketplace.people.staff import start_staff
 from simharness.models.marketplace.people.team import Window, start_team
@@ -213,6 +218,7 @@ class Group(Scenario["Marketplace"]):
         start_comers(product, firsts, places, lambda k: others(customer, k + 8), "comer", CALM)
         start_comers(product, ordinary, 1, lambda k: others(customer, k + 18), "comer/coach", CALM)
         start_pairs(product, ordinary, firsts, places, lambda k: others(customer, k + 28))
+        start_desks(product, [*firsts, *seconds])
         service_id = slots[firsts[0]].service_id
         start_team(product, Window(service_id, *window), away=customer)
         start_staff(product, spared={p.slot_id for p in (*rooms, *coaches)})

@@ -16,7 +16,12 @@ from simharness.api import (
     format_instant,
 )
 from simharness.models.marketplace.base import CUSTOMERS, EPOCH, base_rows
-from simharness.models.marketplace.people.crowd import fall_ill_later, start_comers, take_later
+from simharness.models.marketplace.people.crowd import (
+    fall_ill_later,
+    start_comers,
+    start_desks,
+    take_later,
+)
 from simharness.models.marketplace.people.rivals import block_later, cancel_later
 from simharness.models.marketplace.people.staff import start_staff
 from simharness.models.marketplace.people.team import Window, start_team
@@ -201,6 +206,7 @@ class Reschedule(Scenario["Marketplace"]):
             if free:
                 block_later(product, "provider/block", story["block_at"] * 1000, free[0])
         start_comers(product, main, quantity, lambda k: others(customer, k + 8))
+        start_desks(product, main)
         service_id = slots[main[0]].service_id
         start_team(product, Window(service_id, *window), away=customer)
         start_staff(product, spared={*main, *long})
