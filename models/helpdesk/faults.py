@@ -71,4 +71,9 @@ DEFECTS = (
             "gateway.settle_after": "60s",
         },
     ),
+    Fault(
+        id="helpdesk.early-grade",
+        doc="the reward is judged at once, before the refund has settled",
+        knobs={"reward.at": "finish", "gateway.settle_after": "2min"},
+    ),
 )

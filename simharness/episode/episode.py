@@ -448,6 +448,13 @@ class Episode:
     def _grade(self, ending: Ending | None, reason: str) -> int:
         """Let effects under way end, then judge the truth and pay."""
         world = self.world
+        final = ending if ending is not None else Ending()
+        early: tuple[Criterion, ...] | None = None
+        paid = 0
+        if self._settings.values["reward.at"] == "finish":
+            early = self.scenario.goal(self.product, self.instance, final)
+            self._write_grade(early, "")
+            paid = self._pay(early, final)
         settle_until = world.ticks + self.scenario.settle_max
         for process, begin in self._pending:
             if process.is_alive and not world.drive(process, settle_until):
@@ -463,9 +470,12 @@ class Episode:
             world.emit((journal.INVARIANT, world.ticks, world.intern(text)))
             world.alarms += 1
         self._write_books()
-        final = ending if ending is not None else Ending()
         self.criteria = self.scenario.goal(self.product, self.instance, final)
-        self._write_grade(self.criteria, "")
+        if early is None:
+            self._write_grade(self.criteria, "")
+        elif early != self.criteria:
+            self._write_grade(self.criteria, "regrade")
+            world.alarms += 1
         # A grader that rests on caches is told by judging again without them; the world is over,
         # nobody misses them.
         for cache in self.product.caches().values():
@@ -474,9 +484,13 @@ class Episode:
         if again != self.criteria:
             self._write_grade(again, "regrade")
             world.alarms += 1
+        return self._pay(self.criteria, final) if early is None else paid
+
+    def _pay(self, criteria: tuple[Criterion, ...], final: Ending) -> int:
+        """Give the reward, as `reward.mode` says."""
         mode: str = self._settings.values["reward.mode"]
         if mode == "goal":
-            return score(self.criteria)
+            return score(criteria)
         return self.product.reward_modes[mode](self.product, final)
 
     def _write_grade(self, criteria: tuple[Criterion, ...], role: str) -> None:

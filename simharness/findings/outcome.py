@@ -119,11 +119,14 @@ def stale_grades(story: Story) -> Iterator[Finding]:
             other = by_name[row.values["predicate"]]
         wrong = before != after and paid == before and last.reward is not None
         effect = (Effect.HELPED if paid else Effect.HINDERED) if wrong else Effect.NONE
+        end = story.of("END")
+        early = bool(end) and row.index < end[0].index
+        first, then = ("at once", "later") if early else ("with caches", "without them")
         yield stale_grade(
             story,
             (row, other or again[0]),
-            f"judged with caches {row.values['predicate']} is "
-            f"{bool(row.values['holds'])} ({row.values['evidence']}), without them "
+            f"judged {first} {row.values['predicate']} is "
+            f"{bool(row.values['holds'])} ({row.values['evidence']}), {then} "
             f"{bool(other is not None and other.values['holds'])} "
             f"({other.values['evidence'] if other is not None else 'not judged'})",
             effect,

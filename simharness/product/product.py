@@ -124,6 +124,11 @@ class Product(Operations):
             knobs.choice(
                 "reward.mode", modes, "what the harness pays for; anything but goal is a defect"
             ),
+            knobs.choice(
+                "reward.at",
+                ("settled", "finish"),
+                "when it judges: once what is under way has ended, or at once (a defect)",
+            ),
             *(knobs.clock(f"node.{node}.clock", f"clock of node {node}") for node in cls.nodes),
             *(knob for spec in specs.values() for knob in spec.knobs()),
             *cls.own_knobs,
@@ -393,6 +398,7 @@ class Product(Operations):
                 held.update(values)
         if "reward" in mechanisms:
             held["reward.mode"] = "goal"
+            held["reward.at"] = "settled"
         if "timeout" in mechanisms:
             held["api.on_timeout"] = "unknown_outcome"
         if held:

@@ -40,6 +40,14 @@ def announce(task: Task) -> Acts:
     yield Call("finish", {"message": "The order has been refunded."})
 
 
+def pretend(task: Task) -> Acts:
+    """Call the order refunded and the ticket solved, without paying anything back."""
+    yield Call("set_order_status", {"order_id": 1, "status": "refunded"})
+    yield Call("reply", {"ticket_id": "TK-1", "body": "We have refunded 80.00 USD."})
+    yield Call("set_status", {"ticket_id": "TK-1", "status": "solved"})
+    yield Call("finish", {"message": "The order has been refunded."})
+
+
 def charge(*keys: str) -> Any:
     """Charge under one key after the other, until one is answered."""
 
@@ -93,7 +101,7 @@ class Task1(Scenario["DeskLab"]):
     def base_rows(self) -> Mapping[str, Sequence[Row]]:
         stamp: dict[str, Any] = {"created_at": EPOCH, "updated_at": EPOCH}
         return {
-            "agents": [Agent(id=1, full_name="Ann Agent", **stamp)],
+            "agents": [Agent(id=1, full_name="Ann Agent", role="lead", **stamp)],
             "customers": [Customer(id=1, full_name="Robin Example", **stamp)],
             "orders": [
                 Order(id=1, customer_id=1, title="Headphones", total=8_000, status="paid", **stamp),
@@ -127,7 +135,12 @@ class GiveBack(Task1):
 
     id = "desk/refund"
     doc = "8000 of CH-1 are back"
-    policies: ClassVar = {"expert": refund, "announce": announce, "stranger": stranger}
+    policies: ClassVar = {
+        "expert": refund,
+        "announce": announce,
+        "pretend": pretend,
+        "stranger": stranger,
+    }
 
     def goal(self, product: DeskLab, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         done = [r.id for r in product.refunds.table if (r.amount, r.status) == (8_000, "succeeded")]

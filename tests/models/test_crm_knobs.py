@@ -236,6 +236,7 @@ def common_cases() -> Iterable[Case]:
     yield case("node.api.clock", "+250ms", {})
     yield case("reward.mode", "activity", {}, unpaid)
     yield case("reward.mode", "claim", {}, unpaid)
+    yield case("reward.at", "finish", {})
 
 
 CACHED = [view for view in PROBES if not view.endswith((".feed", ".export"))]

@@ -11,6 +11,7 @@ import simharness
 from simharness.blame.case import story_of_episode
 from simharness.findings.model import findings_of
 from simharness.findings.turns import Account
+from simharness.models.helpdesk.faults import DEFECTS
 from tests.models import desk_lab
 
 LAB = f"{Path(desk_lab.__file__).resolve()}:DeskLab/"
@@ -115,8 +116,28 @@ def test_an_id_that_nobody_told_of_is_ungrounded() -> None:
     assert found["M111"].evidence["value"] == "TK-77"
 
 
-def test_status_alone_is_paid_by_a_reward_that_looks_at_nothing_else() -> None:
-    config = {**LATE, "gateway.mode": "async_fail", "reward.mode": "silence"}
-    outcome = run("refund", policy="announce", config=config)
+def patch(name: str) -> dict[str, Any]:
+    (defect,) = (d for d in DEFECTS if d.id == f"helpdesk.{name}")
+    return dict(defect.knobs)
+
+
+@pytest.mark.parametrize("mode", ["silence", "status"])
+def test_a_reward_for_words_is_paid_although_the_money_is_not_back(mode: str) -> None:
+    failing = {**LATE, "gateway.mode": "async_fail", "order.status_moves_money": False}
+    config = {**failing, **patch("status-reward"), "reward.mode": mode}
+    outcome = run("refund", policy="pretend", config=config)
     assert "H511" in codes(outcome)
     assert (str(outcome.verdict.kind), outcome.verdict.score) == ("harness", 1_000_000)
+    assert run("refund", policy="pretend", config=failing).verdict.score == 0
+
+
+def test_a_grade_before_the_refund_settles_is_stale() -> None:
+    config = patch("early-grade")
+    outcome = run("refund", policy="announce", config=config)
+    (found,) = (f for f in outcome.verdict.findings if f.code == "H514")
+    assert str(found.effect) == "hindered"
+    assert (outcome.verdict.score, outcome.episode.passed) == (0, True)
+    assert outcome.verdict.headline == "harness, H514, proved (open)"
+    # Who waits for the refund is graded on what is so.
+    assert codes(run("refund", config=config)) == []
+    assert run("refund", policy="announce", config=LATE).verdict.score == 1_000_000

@@ -8,7 +8,8 @@ import pytest
 
 from simharness.findings.schema import fits
 from simharness.models.helpdesk import Helpdesk
-from simharness.product.tool import BadArgument, row_problem
+from simharness.product.result import row_problem
+from simharness.product.tool import BadArgument
 from tests.models.desk_house import ANYBODY, House
 
 
@@ -31,11 +32,9 @@ def test_an_argument_that_is_no_such_id_is_the_callers_error(value: object) -> N
 def test_an_answer_with_a_bare_number_has_the_wrong_shape() -> None:
     row = House().call(ANYBODY, "get_ticket", ticket_id="TK-1")
     row_type = Helpdesk.specs()["tickets"].row_type
-    assert row_problem("get_ticket", row, row_type) == ""
-    assert "id = 1" in row_problem("get_ticket", {**row, "id": 1}, row_type)
-    assert "merged_into = 'CH-1'" in row_problem(
-        "get_ticket", {**row, "merged_into": "CH-1"}, row_type
-    )
+    assert row_problem(row, row_type) == ""
+    assert "id = 1" in row_problem({**row, "id": 1}, row_type)
+    assert "merged_into = 'CH-1'" in row_problem({**row, "merged_into": "CH-1"}, row_type)
 
 
 @pytest.mark.parametrize(
