@@ -33,8 +33,8 @@ def test_an_answer_with_a_bare_number_has_the_wrong_shape() -> None:
     row = House().call(ANYBODY, "get_ticket", ticket_id="TK-1")
     row_type = Helpdesk.specs()["tickets"].row_type
     assert row_problem(row, row_type) == ""
-    assert "id = 1" in row_problem({**row, "id": 1}, row_type)
-    assert "merged_into = 'CH-1'" in row_problem({**row, "merged_into": "CH-1"}, row_type)
+    assert "id is 1" in row_problem({**row, "id": 1}, row_type)
+    assert "merged_into is 'CH-1'" in row_problem({**row, "merged_into": "CH-1"}, row_type)
 
 
 @pytest.mark.parametrize(
