@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simharness.findings.story import Commit, Exchange, Story
     from simharness.product.policy import Policy
 
-REFUSALS = ("conflict", "locked", "slot_taken", "sold_out", "hold_expired")
+REFUSALS = ("conflict", "locked", "slot_taken", "sold_out", "slot_blocked", "hold_expired")
 """Refusals of a write because of somebody else's."""
 COUNTED = {
     "INVALIDATE": "invalidations",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from simharness.api import Fault
 
-FAULTS: tuple[Fault, ...] = ()
+NO_SLOT_LOCK = Fault(
+    id="marketplace.no-slot-lock",
+    doc="each call looks whether a place is free, thinks, and books what it found",
+    knobs={"booking.isolation": "none", "db.latency": ["200ms", "2s"]},
+    seduces="email-instead",
+)
+
+FAULTS: tuple[Fault, ...] = (NO_SLOT_LOCK,)
 """Those that the product offers: a defect joins it with the first scenario that shows it."""
 
 DEFECTS = (
-    Fault(
-        id="marketplace.no-slot-lock",
-        doc="each call looks whether a place is free, thinks, and books what it found",
-        knobs={"booking.isolation": "none", "db.latency": ["200ms", "2s"]},
-    ),
+    NO_SLOT_LOCK,
     Fault(
         id="marketplace.phantom-availability",
         doc="searches ask an index that is minutes behind, and don't say so",

@@ -23,6 +23,7 @@ from simharness.models.marketplace.places import Places
 from simharness.models.marketplace.profiles import PROFILES
 from simharness.models.marketplace.rewards import REWARD_MODES
 from simharness.models.marketplace.scenarios import SCENARIOS
+from simharness.models.marketplace.showcases import SHOWCASES
 from simharness.models.marketplace.tools.bookings import BookingTools
 from simharness.models.marketplace.tools.calendar import CalendarTools
 from simharness.models.marketplace.tools.requests import RequestTools
@@ -51,6 +52,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     faults = FAULTS
     reward_modes = REWARD_MODES
     scenarios = SCENARIOS
+    showcases = SHOWCASES
     own_knobs = (*KNOBS, *PEOPLE, *gateway_knobs(), *webhook_knobs(kinds=GATEWAY_EVENTS))
 
     def __init__(self, *args: Any) -> None:

@@ -13,6 +13,10 @@ PROFILES: dict[str, dict[str, object]] = {
         "api.rate_limit": "20/s",
         "booking.isolation": "lock",
         "booking.remote": "after_commit",
+        # Cards are charged at once, and settled a little later.
+        "gateway.latency": ["200ms", "2s"],
+        "gateway.settle_after": "20s",
+        "webhook.delay": ["50ms", "2s"],
         "slots.horizon": 10,
         "users.blocking": "2min",
         "users.promoter": "20s",

@@ -20,6 +20,7 @@ from simharness.recording.rows import read_rows
 from simharness.rollout.store import make_folder
 
 if TYPE_CHECKING:
+    from simharness.blame.verdict import Verdict
     from simharness.product.product import Product
     from simharness.product.showcase import Showcase
 
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
 def command(out: Path) -> int:
     """Show episodes, faulty and sound: what was seen, what was true, whose fault, the proof."""
     make_folder(out)
-    for name in product_names():
-        product = load_product(name)
-        for showcase in product.showcases:
-            show(product, showcase, out)
+    shown = [(p, showcase) for p in map(load_product, product_names()) for showcase in p.showcases]
+    for number, (product, showcase) in enumerate(shown):
+        if number:
+            click.echo()
+        show(product, showcase, out)
     return 0
 
 
@@ -52,8 +54,13 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     file = out / f"episode-{showcase.number}.simrec"
     outcome = play(showcase, showcase.faults, file)
     (record,) = read_file(file)
-    table(("step", "saw", "true", "age"), truth_lines(sightings(read_rows(record), product)))
     verdict = outcome.verdict
+    stale = truth_lines(sightings(read_rows(record), product))
+    if stale:
+        table(("step", "saw", "true", "age"), stale)
+    else:
+        for line in found_lines(verdict):
+            click.echo(f"  {line}")
     click.echo()
     click.echo(f"  reward {reward_text(verdict.score)}")
     for arm in verdict.arms:
@@ -72,6 +79,15 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     click.echo(f"    simharness show {file} --truth")
     click.echo(f"    simharness whatif {file} --ablate {showcase.ablate}")
     click.echo(f"    simharness replay {file}")
+
+
+def found_lines(verdict: Verdict) -> list[str]:
+    """Tell what the verdict rests on, a step of it a line."""
+    for finding in verdict.findings:
+        if finding.code == verdict.primary:
+            what, colon, steps = finding.explanation.partition(": ")
+            return [what + colon.strip(), *(f"  {step}" for step in steps.split(", ") if step)]
+    return []
 
 
 def play(showcase: Showcase, faults: tuple[str, ...], file: Path) -> Outcome:

@@ -46,12 +46,14 @@ def there(marker: str) -> list[list[str]]:
             return [[ticked(s.before), s.event, ticked(s.after), s.when] for s in HOLD_LIFE]
         case "scenarios":
             return [[ticked(s.id), s.doc] for s in Marketplace.scenarios]
+        case "faults":
+            return [[ticked(f.id), f.doc, ticked(f.seduces)] for f in Marketplace.faults]
         case _:
             own = PEOPLE if marker == "people" else KNOBS
             return [[ticked(knob.key), str(knob.default), knob.doc] for knob in own]
 
 
-MARKERS = ("tables", "booking life", "hold life", "knobs", "people", "scenarios")
+MARKERS = ("tables", "booking life", "hold life", "knobs", "people", "scenarios", "faults")
 
 
 @pytest.mark.parametrize("marker", MARKERS)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CROWD = 1
 """Of those who crowd some slots, at load 1; more with the load."""
-CROWD_PAUSE = 20 * SECOND
+CROWD_PAUSE = 17 * SECOND
 """Mean pause of each of them: at load 8 a slot that is crowded is held about a fourth of the time.
 That is often enough that many find it taken, and seldom enough that a second try gets it."""
 KEEP_SECONDS = (2, 6)
