@@ -38,10 +38,15 @@ def command(out: Path) -> int:
     """Show episodes, faulty and sound: what was seen, what was true, whose fault, the proof."""
     make_folder(out)
     shown = [(p, showcase) for p in map(load_product, product_names()) for showcase in p.showcases]
-    for number, (product, showcase) in enumerate(shown):
-        if number:
-            click.echo()
+    for product, showcase in shown:
         show(product, showcase, out)
+        click.echo()
+    for _, showcase in shown[:1]:
+        file = out / f"episode-{showcase.number}.simrec"
+        click.echo("see for yourself:")
+        click.echo(f"    simharness show {file} --truth")
+        click.echo(f"    simharness whatif {file} --ablate {showcase.ablate}")
+        click.echo(f"    simharness replay {file}")
     return 0
 
 
@@ -66,19 +71,13 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     for arm in verdict.arms:
         reward = reward_text(arm.score)
         click.echo(f"  {showcase.label} true -> reward {reward}, the same policy asked again")
-    click.echo(f"  verdict: {verdict.headline}")
-    click.echo(f"  replayed {same(file)}")
+    click.echo(f"  verdict: {verdict.headline}, replayed {same(file)}")
     sound_file = out / f"episode-{showcase.number}-sound.simrec"
     sound = play(showcase, (), sound_file)
     click.echo(
         f"  without the fault: reward {reward_text(sound.verdict.score)}, "
         f"{sound.verdict.headline}, replayed {same(sound_file)}"
     )
-    click.echo()
-    click.echo("  see for yourself:")
-    click.echo(f"    simharness show {file} --truth")
-    click.echo(f"    simharness whatif {file} --ablate {showcase.ablate}")
-    click.echo(f"    simharness replay {file}")
 
 
 def found_lines(verdict: Verdict) -> list[str]:
