@@ -14,6 +14,7 @@ from simharness.models.helpdesk.tables import (
     Agent,
     Charge,
     Customer,
+    Entry,
     Message,
     Order,
     Policy,
@@ -121,10 +122,37 @@ def base_rows() -> dict[str, Sequence[Row]]:
         "orders": orders,
         "charges": charges,
         "refunds": refunds,
+        "ledger": ledger_of(charges, refunds),
         "tickets": tickets,
         "messages": messages,
         "policies": policies,
     }
+
+
+def ledger_of(charges: list[Charge], refunds: list[Refund]) -> list[Entry]:
+    """Make the gateway's ledger of charges and refunds that have succeeded."""
+    entries: list[Entry] = []
+    orders = {charge.id: charge.order_id for charge in charges}
+    moved: list[tuple[Any, str, int, Charge | Refund]] = [
+        *(("charge", f"CH-{row.id}", row.order_id, row) for row in charges),
+        *(("refund", f"RF-{row.id}", orders[row.charge_id], row) for row in refunds),
+    ]
+    for kind, ref, order_id, row in moved:
+        if row.status == "succeeded":
+            entries.append(
+                Entry(
+                    id=len(entries) + 1,
+                    kind=kind,
+                    ref=ref,
+                    amount=row.amount,
+                    currency=row.currency,
+                    at=row.created_at,
+                    order_id=order_id,
+                    created_at=row.created_at,
+                    updated_at=row.created_at,
+                )
+            )
+    return entries
 
 
 def add_order(

@@ -88,7 +88,7 @@ def forget(task: Task) -> Acts:
 def stranger(task: Task) -> Acts:
     """Name a ticket that nobody has told of."""
     yield Call("set_status", {"ticket_id": "TK-77", "status": "solved"})
-    yield Call("finish", {"message": "Done."})
+    yield Call("finish", {"message": "Done.", "refs": ["tickets:TK-88", "tickets:TK-1"]})
 
 
 class Task1(Scenario["DeskLab"]):
