@@ -128,7 +128,7 @@ def main(argv: list[str] | None = None) -> None:
         # None where `>&-` has closed it.
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
             sys.stdout.flush()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a product has closed it
         # What can't be written has been told; Python must not try again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)
@@ -175,7 +175,10 @@ def outcome(argv: list[str] | None) -> int:
         return tell(
             from_os_error("write" if error.filename is None else "use", place, error), color
         )
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Products may raise what is no Exception, such as a group of exceptions.
         again = shlex.join(["simharness", *(sys.argv[1:] if argv is None else argv)])
         return tell(
             HarnessError(f"{type(error).__name__}: {error} ({place_of(error)})", f"again: {again}"),

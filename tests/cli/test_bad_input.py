@@ -13,6 +13,7 @@ from simharness.recording.format import FrameType, footer_payload
 from simharness.recording.writer import FrameLog
 from simharness.values import pack
 from tests.cli.conftest import SHOP, Cli, Recorded, Spawn, Told
+from tests.determinism.culprits import sizing
 
 CRM = "crm/negotiation"
 DRONE = Path(__file__).parents[1] / "data" / "drone-3.jsonl"
@@ -429,6 +430,23 @@ def test_a_product_file_that_exits_is_told(cli: Cli, tmp_path: Path) -> None:
     assert told.code in (2, 4)
     assert re.search(r"SystemExit: 0", told.err)
     assert_nothing_was_written(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("deed", "imports", "code", "said"),
+    [
+        ("sys.stdout.close()", "import sys", 4, "ValueError: I/O operation on closed file"),
+        ("raise_group()", "", 4, r"BaseExceptionGroup: both \(1 sub-exception\) \(.*mine\.py:"),
+    ],
+)
+def test_what_a_tool_does_to_the_process_is_told(
+    spawn: Spawn, tmp_path: Path, deed: str, imports: str, code: int, said: str
+) -> None:
+    source = sizing(deed, imports).replace(
+        "raise_group()", "(_ for _ in ()).throw(BaseExceptionGroup('both', [SystemExit()]))"
+    )
+    (tmp_path / "mine.py").write_text(source, encoding="utf-8")
+    assert_refused(spawn("run", "mine.py:Tiny/scene", "--load", "0"), code, said)
 
 
 @pytest.mark.parametrize("place", ["rows", "draw", "start", "people"])

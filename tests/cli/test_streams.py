@@ -204,6 +204,6 @@ def test_progress_is_one_line_on_a_terminal_and_one_in_ten_seconds_elsewhere(
 
 
 def test_progress_does_not_reach_standard_output(spawn: Spawn) -> None:
-    told = spawn("soak", "--pings", "100", "--users", "10", "--json")
+    told = spawn("soak", "crm/negotiation", "--pings", "100", "--users", "10", "--json")
     assert told.code == 0
     assert set(json.loads(told.out)) >= {"pings", "errors"}

@@ -128,6 +128,8 @@ LINES = {
         "import sqlite3|sqlite3.connect('x')",
         "import os|def f():\n    return sorted(os.listdir('x'))",
         "|def f():\n    return input()",
+        "import sys|sys.stdout.close()",
+        "from sys import stderr|stderr.write('x')",
     ],
     "SH008": [
         "import os|names = os.listdir('x')",
