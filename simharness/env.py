@@ -186,11 +186,9 @@ class Env:
         self._cut = True
         self._conclude()
         if self.on_harness == "raise":
-            raise ContractBreach(
-                text,
-                "env.save(FILE) keeps it, then simharness show FILE --truth; the same seed with "
-                f"the policy expert: {self.episode.command}",
-            )
+            look = "to look at it: env.save(FILE), then simharness show FILE --truth"
+            text = f"{text}; {look}; the same seed, played by the policy expert"
+            raise ContractBreach(text, self.episode.command)
         return Step(observe(self.episode, record), None, True, False, self._info(valid=False))
 
     def _conclude(self) -> None:

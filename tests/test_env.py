@@ -93,8 +93,8 @@ def test_a_breach_says_how_to_look_and_who_plays_the_command() -> None:
 
     with pytest.raises(ContractBreach) as caught:
         look_on()
-    assert "simharness show FILE --truth" in caught.value.hint
-    assert "the policy expert: simharness run" in caught.value.hint
+    assert "env.save(FILE), then simharness show FILE --truth" in str(caught.value)
+    assert "played by the policy expert; simharness run" in str(caught.value)
     assert isinstance(caught.value, HarnessError)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,14 @@ from simharness.blame.curve import critical_step, no_return
 from simharness.blame.quarantine import read_reviews, reason_for, settled
 from simharness.blame.statistics import Gate, further_episodes
 from simharness.cli.files import name_of, one_episode
-from simharness.cli.output import ProgressLine, emit_json, reward_number, reward_text, table
+from simharness.cli.output import (
+    ProgressLine,
+    counted,
+    emit_json,
+    reward_number,
+    reward_text,
+    table,
+)
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import LIMIT, Item, Report, audit, key_of
 from simharness.rollout.store import split_key
@@ -34,7 +42,9 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 )
 @click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
 @click.option(
-    "--curve", is_flag=True, help="With one episode: let the reference take over after each step."
+    "--curve",
+    is_flag=True,
+    help="Let the reference take over after each step; a run needs --episode.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
@@ -66,7 +76,8 @@ def page(report: Report) -> None:
     """Print what a person can act on."""
     record = report.record()
     failure = record["failure_rate"]
-    click.echo(f"{report.run}: {record['episodes']} episodes, {record['valid']} valid for training")
+    episodes = counted(record["episodes"], "episode")
+    click.echo(f"{report.run}: {episodes}, {record['valid']} valid for training")
     click.echo("  verdicts: " + ", ".join(f"{kind} {n}" for kind, n in record["verdicts"].items()))
     click.echo(
         f"  failures of the harness: {report.failures} ({failure['point']:.1%}; 95 %: "
@@ -147,12 +158,11 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
         shown = " ".join("?" if p.score is None else "+" if p.score else "-" for p in points)
         critical = critical_step(points)
         click.echo(f"  the reference taking over after step 0, 1, ...: {shown}")
+        click.echo("    (+ it reached the goal, - it didn't, ? the harness failed)")
         click.echo(f"  point of no return: {'never' if critical is None else f'step {critical}'}")
-    counted: dict[str, int] = {}
-    for finding in verdict.findings:
-        counted[finding.code] = counted.get(finding.code, 0) + 1
-    if counted:
-        table(("code", "times", "what"), [(c, n, code(c).explanation) for c, n in counted.items()])
+    times = Counter(finding.code for finding in verdict.findings)
+    if times:
+        table(("code", "times", "what"), [(c, n, code(c).explanation) for c, n in times.items()])
     return 0
 
 

@@ -62,9 +62,19 @@ def one_episode(path: Path, name: str | None) -> EpisodeRecord:
             require_complete(record)
         raise RecordingError(f"no episode in {str(path)!r}", "give a .simrec file that holds one")
     if name is not None:
-        for record in found:
-            if name_of(record) == name or str(record.header.get("seed")) == name:
-                return record
+        meant = [r for r in found if name in (name_of(r), str(r.header.get("seed")))]
+        if len(meant) == 1:
+            return meant[0]
+        if meant:
+            names = dict.fromkeys(name_of(record) for record in meant)
+            files = dict.fromkeys(record.path for record in meant)
+            if len(names) > 1:
+                hint = "give one of " + ", ".join(names)
+            elif len(files) > 1:
+                hint = "give the file that is meant: " + ", ".join(files)
+            else:
+                hint = "they were played alike, by other policies or in other worlds; run one again"
+            raise UsageError(f"{len(meant)} episodes in {str(path)!r} are called {name!r}", hint)
         raise UnknownName.among(f"episode in {str(path)!r}", name, map(name_of, found))
     if len(found) > 1:
         raise UsageError(

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simharness.cli.output import emit_json, table
-from simharness.episode.policies import TRANSCRIPT, policy_names
+from simharness.episode.policies import TRANSCRIPT, policy_names, scripted
 from simharness.errors import UnknownName, UsageError
 from simharness.findings import taxonomy
 from simharness.product.registry import load_product, load_scenario, product_names
 
 if TYPE_CHECKING:
+    from simharness.product.policy import Policy
     from simharness.product.product import Product
 
 KINDS = ("products", "scenarios", "faults", "policies", "tools", "knobs", "codes")
@@ -28,6 +29,9 @@ SPLITS = ("train", "eval")
 def command(kind: str, of: str | None, as_json: bool) -> int:
     """List what there is: of all products, or of one product or scenario; codes by their prefix."""
     head, rows = LISTS[kind](of)
+    if not rows and not as_json:
+        click.echo("none")
+        return 0
     if as_json:
         emit_json([dict(zip(head, row, strict=True)) for row in rows])
     else:
@@ -71,7 +75,7 @@ def list_products(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]
 
 
 def list_scenarios(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """List scenarios with the prompt of seed 0 and the seeds of each split."""
+    """List scenarios with what full reward means, the prompt of seed 0, the seeds of each split."""
     from simharness.episode.episode import Episode
     from simharness.episode.plan import Plan
 
@@ -84,8 +88,15 @@ def list_scenarios(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...
             for p in products(of)
             for s in p.scenarios
         ]
-    return ("id", "product", "prompt", *SPLITS), [
-        (name, product, Episode(Plan(scenario=name)).prompt, *splits(name))
+    return ("id", "product", "about", "prompt_seed", "prompt", *SPLITS), [
+        (
+            name,
+            product,
+            load_scenario(name)[1].doc,
+            0,
+            Episode(Plan(scenario=name)).prompt,
+            *splits(name),
+        )
         for product, name in names
     ]
 
@@ -108,9 +119,15 @@ def list_policies(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]
         found = [scenario]
     else:
         found = [s for p in products(of) for s in p.scenarios]
-    return ("scenario", "policy"), [
-        (s.id, name) for s in found for name in [*policy_names(s), TRANSCRIPT + "FILE"]
+    return ("scenario", "policy", "about"), [
+        *((s.id, name, about(scripted(name, s))) for s in found for name in policy_names(s)),
+        *((s.id, TRANSCRIPT + "FILE", "the assistant's turns of a chat") for s in found),
     ]
+
+
+def about(policy: Policy | None) -> str:
+    """Give the first line of a policy's docstring."""
+    return first_line((getattr(policy, "__doc__", "") or "").strip())
 
 
 def list_tools(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

@@ -28,10 +28,17 @@ def hexadecimal(value: object) -> str:
     raise TypeError(f"{type(value).__name__} can't be shown as JSON")
 
 
+ROOM_MIN = 24
+"""Characters that the last column of a table keeps on a terminal."""
+CELL_MIN = 8
+"""Narrowest that another column is cut to."""
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
     """Print a table; columns as wide as their widest cell, numbers to the right.
 
-    On a terminal the last column is wrapped at its width; in a pipe a row stays one line.
+    On a terminal the last column is wrapped at its width, and columns between the first and the
+    last are cut where that leaves it no room; in a pipe a row stays one line and whole.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [
@@ -52,12 +59,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
             ).rstrip()
         )
 
-    before = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
-    room = widths[-1]
+    gaps = len(indent) + 2 * (len(widths) - 1)
+    room, whole = widths[-1], True
     # None where `>&-` has closed it.
     closed = sys.stdout is None  # pyright: ignore[reportUnnecessaryComparison]
     if not closed and sys.stdout.isatty():
-        room = max(24, shutil.get_terminal_size().columns - before)
+        columns = shutil.get_terminal_size().columns
+        whole = shrink(widths, columns - gaps - min(room, ROOM_MIN))
+        head, *cells = (
+            [cut(cell, width) for cell, width in zip(row[:-1], widths, strict=False)] + [row[-1]]
+            for row in (list(head), *cells)
+        )
+        room = max(ROOM_MIN, columns - gaps - sum(widths[:-1]))
+    before = gaps + sum(widths[:-1])
     click.echo(click.style(line(list(head)), dim=True))
     for row in cells:
         fits = len(row[-1]) <= room
@@ -65,6 +79,36 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
         click.echo(line([*row[:-1], first]))
         for rest in more:
             click.echo(" " * before + rest)
+    if not whole:
+        click.echo(click.style(f"{indent}(cut to the terminal; --json has all)", dim=True))
+
+
+def shrink(widths: list[int], room: int) -> bool:
+    """Narrow columns between the first and the last, the widest first, to leave some room.
+
+    Gives whether nothing had to be cut.
+    """
+    middle = range(1, len(widths) - 1)
+    over = sum(widths[:-1]) - room
+    if over <= 0 or not middle:
+        return True
+    while over > 0:
+        widest = max(middle, key=lambda i: widths[i])
+        if widths[widest] <= CELL_MIN:
+            break
+        widths[widest] -= 1
+        over -= 1
+    return False
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a text to a width, and say so."""
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def counted(number: int, noun: str) -> str:
+    """Show a number of things: `1 row`, `2 rows`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def reward_number(score: int | None) -> float | None:
@@ -97,7 +141,7 @@ class ProgressLine:
             return
         self._last = now
         seconds = (now - self._start) / 1e9
-        rate = f"{done / seconds:.0f}/s"
+        rate = f"{done / seconds:.0f}/s" if done * 2 > seconds else f"{done * 60 / seconds:.0f}/min"
         if total:
             left = seconds / done * (total - done)
             text = f"{done}/{total} {self._noun}, {rate}, {left:.0f} s left{note}"

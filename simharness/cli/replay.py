@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simharness.cli.files import episodes, is_unfinished, name_of, one_episode
-from simharness.cli.output import ProgressLine, emit_json
+from simharness.cli.output import ProgressLine, counted, emit_json
 from simharness.episode.replay import replay
 from simharness.errors import (
     Divergence,
@@ -22,13 +23,18 @@ from simharness.recording.diff import first_difference
 from simharness.recording.format import FrameType
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simharness.recording.reader import EpisodeRecord
 
 
 @click.command("replay")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE|RUN")
 @click.option(
-    "--until", type=click.IntRange(min=0), metavar="STEP", help="Replay up to this step only."
+    "--until",
+    type=click.IntRange(min=0),
+    metavar="STEP",
+    help="Replay up to this step only; a run needs --episode.",
 )
 @click.option("--episode", metavar="SCENARIO:SEED", help="Replay one episode of a shard or run.")
 @click.option(
@@ -129,16 +135,26 @@ class Result:
 
     def tell(self, until: int | None) -> None:
         """Print the result."""
-        for entry in self.failed:
-            click.echo(f"{entry['episode']}: {entry['message']}\n  next: {entry['next']}")
-        for entry in self.refused:
-            click.echo(f"{entry['episode']}: {entry['code']}: {entry['message']}; {entry['next']}")
+        for entry, more in once(self.failed):
+            click.echo(f"{entry['episode']}{more}: {entry['message']}\n  next: {entry['next']}")
+        for entry, more in once(self.refused):
+            told = f"{entry['code']}: {entry['message']}; {entry['next']}"
+            click.echo(f"{entry['episode']}{more}: {told}")
         for line in self.unfinished:
             click.echo(line)
         where = f" up to step {until}" if until is not None else ""
         total = len(self.digests) + len(self.failed) + len(self.refused)
         digest = f", digest {self.digests[0]}" if len(self.digests) == total == 1 else ""
         click.echo(f"{len(self.digests)} of {total} replayed identical{where}{digest}")
+
+
+def once(entries: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Give the first of all entries that say the same, and in words how many others there are."""
+    same = Counter((e["code"], e["message"], e["next"]) for e in entries)
+    for entry in entries:
+        number = same.pop((entry["code"], entry["message"], entry["next"]), 0)
+        if number:
+            yield entry, f" and {counted(number - 1, 'other')}" if number > 1 else ""
 
 
 def whole_steps(record: EpisodeRecord) -> int | None:
@@ -158,4 +174,7 @@ def compare(path: Path, other: Path, episode: str | None, as_json: bool) -> int:
         emit_json({"equal": difference is None, "difference": difference})
     else:
         click.echo("equal" if difference is None else difference)
+        if difference is not None and difference.startswith("header "):
+            hint = "next: simharness show each; --diff compares recordings of one plan"
+            click.echo(hint, err=True)
     return 0 if difference is None else 3

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simharness.cli.output import ProgressLine, emit_json
+from simharness.cli.output import ProgressLine, counted, emit_json
 from simharness.rollout.local import run
 from simharness.rollout.request import Request, parse_config, parse_seeds
 from simharness.rollout.store import next_folder, split_key
@@ -133,7 +133,7 @@ def report(summary: Summary, folder: str, as_json: bool) -> None:
         emit_json(record)
         return
     score, failure = record["score"], record["failure_rate"]
-    click.echo(f"{record['episodes']} episodes in {folder}")
+    click.echo(f"{counted(record['episodes'], 'episode')} in {folder}")
     if score["mean"] is not None:
         click.echo(f"  score mean {score['mean']:.3f}, min {score['min']:.3f}")
     click.echo("  verdicts: " + ", ".join(f"{kind} {n}" for kind, n in record["verdicts"].items()))

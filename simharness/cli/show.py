@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +13,7 @@ import click
 from simharness.blame.sightings import Sighting, sightings
 from simharness.blame.verdict import told as told_verdict
 from simharness.cli.files import name_of, one_episode
-from simharness.cli.output import emit_json, reward_number, reward_text, table
+from simharness.cli.output import counted, cut, emit_json, reward_number, reward_text, table
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.episode.plan import load_text
@@ -95,7 +96,7 @@ def heading(record: EpisodeRecord, rows: Rows) -> None:
     load = header.get("load")
     shown = load_text(load) if isinstance(load, int) else "unknown"
     click.echo(f"{name_of(record)} · load {shown} · {faults} · policy {policy}")
-    click.echo(f"  {len(rows.steps)} steps, reward {reward}, digest {record.digest}")
+    click.echo(f"  {counted(len(rows.steps), 'step')}, reward {reward}, digest {record.digest}")
     if record.problem:
         click.echo(click.style(f"  {record.problem}", fg="yellow"))
 
@@ -142,10 +143,13 @@ def got(told: Told) -> str:
         elif isinstance(value, dict) and "id" in value and "version" in value:
             out.append(f"id {value['id']} v{value['version']}")
         elif isinstance(value, dict) and isinstance(ids := cast("Any", value).get("ids"), list):
-            out.append(f"{len(cast('list[object]', ids))} rows")
+            out.append(counted(len(cast("list[object]", ids)), "row"))
         else:
             out.append("ok")
-    return ", ".join(out)
+    # A turn of many calls: equal answers are counted, and what is left is cut.
+    times = Counter(out)
+    shown = [text if n == 1 else f"{text} ({n} times)" for text, n in times.items()]
+    return cut(", ".join(shown), 60)
 
 
 def truth_lines(seen: list[Sighting]) -> list[tuple[object, ...]]:
@@ -190,7 +194,8 @@ def one_step(
     for row in shown:
         click.echo(f"  {ascii(str(row))[1:-1]}")
     if len(shown) < len(found):
-        click.echo(f"  ({len(found) - len(shown)} rows of others; --all shows them)")
+        others = counted(len(found) - len(shown), "row")
+        click.echo(f"  ({others} of others; --all shows them)")
 
 
 def about_agent(rows: Sequence[Row]) -> list[Row]:
@@ -258,8 +263,3 @@ def as_record(
 def short(value: Any) -> str:
     """Show a cell in a few characters."""
     return cut(str(value) if isinstance(value, str) else repr(value), 28)
-
-
-def cut(text: str, width: int) -> str:
-    """Cut a text, and say so."""
-    return text if len(text) <= width else text[: width - 3] + "..."

@@ -96,6 +96,8 @@ def parse_load(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
     whole, point, fraction = str(value).partition(".")
+    if whole.startswith("-"):
+        raise UsageError(f"load {shown} is below 0", "give 0 to 1000, e.g. 1 or 2.5")
     digits = whole + fraction
     if not (whole and digits.isascii() and digits.isdigit()) or (point and not fraction):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")

@@ -18,10 +18,13 @@ def first_difference(left: EpisodeRecord, right: EpisodeRecord) -> str | None:
     """Say where two recordings first differ (INFO and VERDICT apart); None when they don't."""
     if left.digest == right.digest and left.complete and right.complete:
         return None
-    for key in sorted({*left.header, *right.header}):
-        if left.header.get(key) != right.header.get(key):
-            one, two = left.header.get(key), right.header.get(key)
-            return f"header {key}: {one!r:.120} against {two!r:.120}"
+    keys = sorted({*left.header, *right.header})
+    if differing := [key for key in keys if left.header.get(key) != right.header.get(key)]:
+        # Other plans make other episodes: all that was asked otherwise is told.
+        pairs = [(key, left.header.get(key), right.header.get(key)) for key in differing]
+        return "\n".join(
+            f"header {key}: {one!r:.120} against {two!r:.120}" for key, one, two in pairs
+        )
     rows, others = read_rows(left).rows, read_rows(right).rows
     for one, two in zip(rows, others, strict=False):
         if shown(one) != shown(two):

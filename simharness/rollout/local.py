@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from simharness.env import finish, new_episode
 from simharness.episode.episode import Episode
-from simharness.episode.policies import PolicySource
-from simharness.errors import HarnessError, RecordingError, SimharnessError, UsageError
+from simharness.episode.policies import PolicySource, scripted
+from simharness.errors import (
+    HarnessError,
+    RecordingError,
+    SimharnessError,
+    UnknownName,
+    UsageError,
+)
 from simharness.kernel.draws import Draws, Stream
 from simharness.product.registry import load_scenario
 from simharness.product.scenario import Drawing
@@ -35,7 +41,17 @@ def check(request: Request) -> dict[str, PolicySource]:
         if name in sources:
             raise UsageError(f"scenario {name!r} is named twice", "name it once")
         _, scenario = load_scenario(name)
-        sources[name] = PolicySource(request.policy, scenario, len(request.seeds))
+        try:
+            sources[name] = PolicySource(request.policy, scenario, len(request.seeds))
+        except UnknownName as error:
+            every = request.scenarios
+            have = [each for each in every if scripted(request.policy, load_scenario(each)[1])]
+            if not have:
+                raise
+            hint = f"of these, {', '.join(have)} {'has' if len(have) == 1 else 'have'} it"
+            raise UnknownName(
+                error.message, f"{hint}; run the others with another policy"
+            ) from None
         first = request.plan(name, request.seeds.start)
         with told(request, name, first.seed):
             Episode(first)

@@ -136,12 +136,21 @@ class RunStore:
         self._writer: ShardWriter | None = None
         self._shard = 0
         self._in_shard = 0
-        about = {"asked": request.record(), "episodes": len(request), "simharness": __version__}
+        self._about: dict[str, Any] = {
+            "asked": request.record(),
+            "episodes": len(request),
+            "done": None,
+            "simharness": __version__,
+        }
         try:
-            (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+            self._write_about()
             self._verdicts = (folder / "verdicts.jsonl").open("w", encoding="utf-8")
         except OSError as error:
             raise from_os_error("write", folder, error) from error
+
+    def _write_about(self) -> None:
+        text = json.dumps(self._about, indent=2) + "\n"
+        (self.folder / "run.json").write_text(text, encoding="utf-8")
 
     def writer(self) -> ShardWriter:
         """Give the shard that the next episode goes to."""
@@ -206,3 +215,7 @@ class RunStore:
             # Each line was flushed when it was written; only one that failed then can fail now.
             with contextlib.suppress(OSError):
                 self._verdicts.close()
+            # How far it came; null says that it runs, or that nobody was left to say so.
+            self._about["done"] = self.summary.episodes
+            with contextlib.suppress(OSError):
+                self._write_about()

@@ -122,10 +122,16 @@ def test_a_seed_range_that_contradicts_the_episodes_is_refused(cli: Cli) -> None
     assert_refused(told, 2, "holds 3 seeds and --episodes says 5", "give one of the two")
 
 
-@pytest.mark.parametrize("text", ["-1", "nan", "inf", "1e3", "", " 1", "1,5", "\u00b2", "0x1", "."])
+@pytest.mark.parametrize("text", ["nan", "inf", "1e3", "", " 1", "1,5", "\u00b2", "0x1", "."])
 def test_a_load_that_is_no_number_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
     told = cli("run", CRM, f"--load={text}")
     assert_refused(told, 2, f"load {re.escape(repr(text))} is not a number\n  give 0 to 1000")
+    assert_nothing_was_written(tmp_path)
+
+
+def test_a_load_below_zero_is_refused(cli: Cli, tmp_path: Path) -> None:
+    told = cli("run", CRM, "--load=-1")
+    assert_refused(told, 2, "load '-1' is below 0\n  give 0 to 1000")
     assert_nothing_was_written(tmp_path)
 
 

@@ -97,7 +97,7 @@ def test_every_list_has_rows(cli: Cli, kind: str) -> None:
 def test_scenarios_are_listed_with_their_documented_keys(cli: Cli) -> None:
     rows = cli("list", "scenarios", "--json").json()
     for row in rows:
-        assert set(row) == {"id", "product", "prompt", "train", "eval"}
+        assert set(row) == {"id", "product", "about", "prompt_seed", "prompt", "train", "eval"}
         assert (row["train"], row["eval"]) == ([0, 2**31], [2**31, 2**32])
         assert row["id"].startswith(row["product"] + "/")
     assert {"crm/negotiation", "crm/hygiene"} <= {row["id"] for row in rows}
@@ -156,9 +156,9 @@ def test_run_tells_harness_failures_and_where_to_look(cli: Cli) -> None:
 def test_runs_without_a_folder_get_a_new_one_each(cli: Cli) -> None:
     for number in (1, 2):
         told = cli("run", "crm/negotiation", "--policy", "null")
-        assert told.out.startswith(f"1 episodes in runs/crm-negotiation-{number:03d}\n")
+        assert told.out.startswith(f"1 episode in runs/crm-negotiation-{number:03d}\n")
     told = cli("run", f"{SHOP}:Shop/sound")
-    assert told.out.startswith("1 episodes in runs/shop-Shop-sound-001\n")
+    assert told.out.startswith("1 episode in runs/shop-Shop-sound-001\n")
 
 
 @pytest.mark.parametrize(
