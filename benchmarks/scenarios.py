@@ -156,7 +156,9 @@ def lines_of(
     for load in loads:
         yield from solved(f"load {load}", episodes[load])
     for load in loads:
-        yield from world(f"load {load}", episodes[load], all_occur=load == loads[-1])
+        yield from world(
+            f"load {load}", episodes[load], routes_used(name), all_occur=load == loads[-1]
+        )
     yield Line(
         "users at the first load",
         most := max(e.users for e in episodes[loads[0]]),
@@ -217,7 +219,22 @@ def solved(at: str, found: Sequence[Measured]) -> Iterator[Line]:
     yield Line(f"{at}: wall time of an episode", f"{wall:.0f} ms", ok=None)
 
 
-def world(at: str, found: Sequence[Measured], *, all_occur: bool) -> Iterator[Line]:
+def routes_used(scenario: str) -> set[str]:
+    """Give the routes that the scenario's profile sends reads by."""
+    settings = Episode(make_plan(scenario)).product.settings.values
+    return {str(value) for key, value in settings.items() if key.endswith(".route")}
+
+
+def unused(what: str, routes: set[str]) -> bool:
+    """Tell whether something can't occur, because the profile reads by no such route."""
+    if what == COUNTED["replica"]:
+        return not routes & {"replica", "sticky"}
+    return what == COUNTED["index"] and "index" not in routes
+
+
+def world(
+    at: str, found: Sequence[Measured], routes: set[str], *, all_occur: bool
+) -> Iterator[Line]:
     """Say what the world was like that the reference played in; where little goes on, not all is
     bound to occur."""
     hits = sum(e.hits for e in found) / max(1, sum(e.cached for e in found))
@@ -227,7 +244,7 @@ def world(at: str, found: Sequence[Measured], *, all_occur: bool) -> Iterator[Li
     for what in COUNTED.values():
         count = sum(e.counts[what] for e in found)
         told = f"{count / len(found):.2f}"
-        if all_occur:
+        if all_occur and not unused(what, routes):
             yield Line(f"{at}: {what} an episode", told, count > 0, "> 0")
         else:
             yield Line(f"{at}: {what} an episode", told, ok=None)

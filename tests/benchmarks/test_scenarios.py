@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.scenario_episode import measured
 from benchmarks.scenario_plays import adapted, taking_over
+from benchmarks.scenarios import routes_used, unused
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.product.policy import Call
@@ -76,3 +77,12 @@ def test_whoever_takes_over_begins_with_calls_that_can_be_taken_back() -> None:
     found = seen(taking_over(lambda task: iter(())))  # type: ignore[arg-type, return-value]
     assert 1 <= len(found.calls) <= 8
     assert not found.attempts
+
+
+def test_only_routes_that_the_profile_uses_have_to_occur() -> None:
+    routes = routes_used("crm/negotiation")
+    assert unused("replica reads", {"primary", "index"})
+    assert unused("index reads", {"primary", "replica"})
+    assert not unused("replica reads", {"sticky"})
+    assert not unused("lock waits", {"primary"})
+    assert not any(unused(what, routes) for what in ("replica reads", "index reads"))
