@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from simharness.cli.output import ProgressLine, emit_json
 from simharness.product.registry import load_product, product_names
 from simharness.rollout.soak import Report, soak
+
+ADDED = ("pings", "errors", "invariants_broken")
+WORST = ("p50_us", "p99_us", "memory_growth_mb")
 
 
 @click.command("soak")
@@ -46,8 +51,15 @@ def command(scenarios: tuple[str, ...], pings: int, users: int, seed: int, as_js
             {"scenario": name, **report.record()}
             for name, report in zip(names, reports, strict=True)
         ]
-        emit_json(records[0] if len(records) == 1 else records)
+        emit_json(totals(records))
     return 1 if failed else 0
+
+
+def totals(worlds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add the reports up, with each of them in it; times and memory are those of the worst."""
+    added = {key: sum(world[key] for world in worlds) for key in ADDED}
+    worst = {key: max(world[key] for world in worlds) for key in WORST}
+    return {**added, **worst, "worlds": worlds}
 
 
 def tell(name: str, report: Report, again: str) -> None:

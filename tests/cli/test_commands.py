@@ -24,6 +24,14 @@ RUN_KEYS = {
     "failure_rate",
     "gate",
 }
+TOTAL_KEYS = {
+    "pings",
+    "errors",
+    "invariants_broken",
+    "p50_us",
+    "p99_us",
+    "memory_growth_mb",
+}
 SOAK_KEYS = {"pings", "errors", "invariants_broken", "p50_us", "p99_us", "memory_growth_mb"}
 LISTS = ("products", "scenarios", "faults", "policies", "tools", "knobs")
 
@@ -270,12 +278,14 @@ def test_whatif_proves_the_cache_guilty(cli: Cli, recorded: Recorded) -> None:
 def test_soak_gives_the_documented_keys(cli: Cli) -> None:
     told = cli("soak", "--pings", "60", "--users", "10", "--json")
     assert told.code == 0
-    reports = told.json()
-    assert len(reports) == 2  # a scenario of each product that has one
-    for report in reports:
-        assert set(report) >= SOAK_KEYS
-        assert (report["pings"], report["errors"], report["invariants_broken"]) == (60, 0, 0)
-        assert report["replayed_identical"] is True
+    report = told.json()
+    worlds = report["worlds"]  # a scenario of each product that has one
+    assert [w["scenario"].partition("/")[0] for w in worlds] == ["crm", "marketplace"]
+    for part in (report, *worlds):
+        assert set(part) >= TOTAL_KEYS
+        assert (part["errors"], part["invariants_broken"]) == (0, 0)
+    assert [report["pings"], *(w["pings"] for w in worlds)] == [120, 60, 60]
+    assert all(set(w) >= SOAK_KEYS and w["replayed_identical"] is True for w in worlds)
 
 
 def test_soak_says_how_it_went(cli: Cli) -> None:

@@ -100,8 +100,9 @@ def test_a_setting_without_key_and_value_is_refused(text: str) -> None:
         parse_config([text])
 
 
-def test_the_last_of_two_settings_of_a_key_counts() -> None:
-    assert parse_config(["a=1", "a=2"]) == {"a": 2}
+def test_a_key_that_is_set_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="setting 'a' is given twice"):
+        parse_config(["a=1", "a=2"])
 
 
 def test_plans_come_scenario_by_scenario_and_seed_by_seed() -> None:
