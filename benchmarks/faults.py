@@ -1,35 +1,41 @@
 """Does the auditor find each fault wherever it shows, and nothing in the sound twin?
 
-    python -m benchmarks.faults [--scenarios crm/negotiation,...] [--seeds 200] [--loads 3,4,8]
+    python -m benchmarks.faults [--products crm,marketplace] [--scenarios crm/negotiation,...]
+        [--faults ID,...] [--seeds 200] [--loads 4] [--workers 2] [--rarely 10]
 
 Each seed is played by the expert and by the policy that the fault seduces, with the fault and
-without. Whether a fault *shows* is read off the world itself and not from any detector: views that
-noted a breach, a reward that isn't the goal's, a call answered by default, a column of somebody's
-that a write took back without meaning to. Wherever it shows, a finding of one of its codes is due;
-in the twin none of any code is. Where it *decided* (the twin reaches the goal, the faulty form
-doesn't), the class must be harness and the primary one of those codes.
+without. Whether a fault *shows* is read off the world itself and not from any detector: see
+`witnesses`. Wherever it shows, a finding of one of its codes is due; in the twin none of any code
+is. Where it *decided* (the twin reaches the goal, the faulty form doesn't), the class must be
+harness and the primary one of those codes.
+
+Prints a JSON line for each fault, scenario and load, then one for each fault with the share of
+seeds in which it showed anywhere. Exits with 1 where anything is wrong, or where a fault shows in
+less than one of `--rarely` seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.witnesses import seen
 from simharness.blame.case import story_of_episode
 from simharness.blame.verdict import Class
 from simharness.env import run
 from simharness.findings.detect import harness_findings
-from simharness.kernel.journal import Decoder
 from simharness.product.registry import load_product
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simharness.env import Outcome
-    from simharness.episode.episode import Episode
-    from simharness.product.fault import Fault
 
 EXPECTED = {
     "crm.invalidation-lost": ("H112", "H111"),
@@ -42,37 +48,69 @@ EXPECTED = {
     "crm.sliding-ttl": ("H112", "H111"),
     "crm.activity-reward": ("H510", "H511", "H516"),
     "crm.silent-default": ("H120",),
+    "marketplace.no-slot-lock": ("H221", "H222"),
+    "marketplace.overwrite": ("H310",),
+    "marketplace.phantom-availability": ("H110", "H111"),
+    "marketplace.hold-leak": ("H223",),
+    "marketplace.late-payment": ("H221", "H222", "H223"),
+    "marketplace.coupon-race": ("H220", "H310"),
+    "marketplace.lost-confirmation": ("H122",),
+    "marketplace.wrong-offset": ("H220",),
+    "marketplace.email-reward": ("H510", "H511", "H516"),
 }
-"""Fault to the codes that name it: a lost own write shows as H111 beside a stale read, and two
-views behind by different lags disagree, H113."""
-
-
+"""Fault to the codes that name it: a lost own write shows as H111 beside a stale read, a coupon
+that is used too often as H220 beside the count that was lost, and two views behind by different
+lags disagree, H113."""
+SLOW = {"db.latency": ["200ms", "2s"]}
 TWIN: dict[str, dict[str, Any]] = {
     "crm.silent-default": {"api.timeout": "1s", "db.latency": ["5ms", "1100ms"]},
+    "marketplace.no-slot-lock": SLOW,
+    "marketplace.overwrite": SLOW,
+    "marketplace.coupon-race": SLOW,
+    "marketplace.late-payment": {"hold.ttl": "60s"},
+    "marketplace.lost-confirmation": {"api.timeout": "1800ms", **SLOW},
 }
 """What of a fault is honest trouble, which its sound twin has as well: as slow, and told so."""
+CHUNK = 10
+"""Seeds that one worker plays at a time."""
 
 
-def shows(episode: Episode) -> bool:
-    """Tell whether anything of the agent's went wrong, by the world's own books."""
-    paid = episode.reward
-    if episode.breaches or paid != (1_000_000 if episode.passed else 0):
-        return True
-    writer: dict[tuple[str, int, int], str] = {}
-    for row in Decoder().decode_all(episode.world.rows):
-        v = row.values
-        if row.kind == "TIMEOUT" and v["answer"] == "default":
-            return True
-        if row.kind == "COMMIT":
-            place = v["table"], v["key"]
-            for column in v["delta"][::2]:
-                if column in v["unmeant"] and writer.get((*place, column), "") not in (
-                    "",
-                    v["owner"],
-                ):
-                    return True
-                writer[*place, column] = v["owner"]
-    return False
+@dataclass
+class Tally:
+    """What came of one fault in some episodes."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    primaries: Counter[str] = field(default_factory=Counter[str])
+    seeds: set[int] = field(default_factory=set[int])
+    """Those in which it showed."""
+    wrong: list[str] = field(default_factory=list[str])
+
+    def add(self, other: Tally) -> None:
+        """Add what came of it in others."""
+        self.counts.update(other.counts)
+        self.primaries.update(other.primaries)
+        self.seeds |= other.seeds
+        self.wrong += other.wrong
+
+
+@dataclass(frozen=True)
+class Twin:
+    """An episode without the fault."""
+
+    passed: bool
+    found: tuple[str, ...]
+    seen: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one worker plays: all faults that are asked for, at some seeds."""
+
+    product: str
+    scenario: str
+    load: str
+    seeds: range
+    faults: tuple[str, ...]
 
 
 def codes_of(outcome: Outcome) -> set[str]:
@@ -80,64 +118,112 @@ def codes_of(outcome: Outcome) -> set[str]:
     return {finding.code for finding in harness_findings(story_of_episode(outcome.episode))}
 
 
-def measure(fault: Fault, scenario: str, load: str, seeds: Sequence[int]) -> dict[str, Any]:
-    """Play one fault in one scenario at one load."""
-    counts: Counter[str] = Counter()
-    wrong: list[str] = []
-    primaries: Counter[str] = Counter()
-    due = EXPECTED[fault.id]
-    for seed in seeds:
-        for policy in ("expert", fault.seduces):
-            twin = TWIN.get(fault.id)
-            sound = run(scenario, seed=seed, load=load, policy=policy, config=twin)
-            faulty = run(scenario, seed=seed, load=load, policy=policy, faults=[fault.id])
-            counts["episodes"] += 1
-            if against := {code for code in codes_of(sound) if code.startswith("H")}:
-                counts["sound with findings"] += 1
-                wrong.append(f"seed {seed}, {policy}: sound, and found {sorted(against)}")
-            if not shows(faulty.episode):
-                continue
-            counts["shows"] += 1
-            found = bool(codes_of(faulty) & set(due))
-            counts["found"] += found
-            decided = sound.episode.passed and not faulty.episode.passed
-            counts["decided"] += decided
-            named = faulty.verdict.kind is Class.HARNESS and faulty.verdict.primary in due
-            if decided:
-                primaries[faulty.verdict.primary] += 1
-                counts["decided and named"] += named
-            if not found or (decided and not named):
-                wrong.append(f"seed {seed}, {policy}: {faulty.verdict.headline}")
-    return {
-        "fault": fault.id,
+def play(part: Part) -> dict[str, Tally]:
+    """Play one part; gives the tallies by fault."""
+    tallies = {fault: Tally() for fault in part.faults}
+    faults = {fault.id: fault for fault in load_product(part.product).faults}
+    for seed in part.seeds:
+        twins: dict[tuple[str, str], Twin] = {}
+        for fault_id, tally in tallies.items():
+            config = TWIN.get(fault_id, {})
+            for policy in ("expert", faults[fault_id].seduces):
+                which = policy, json.dumps(config)
+                if which not in twins:
+                    twins[which] = twin_of(part, seed, policy, config)
+                compare(part, fault_id, seed, policy, twins[which], tally)
+    return tallies
+
+
+def twin_of(part: Part, seed: int, policy: str, config: Mapping[str, object]) -> Twin:
+    """Play an episode without a fault, with what is honest trouble of it."""
+    sound = run(part.scenario, seed=seed, load=part.load, policy=policy, config=config)
+    against = {code for code in codes_of(sound) if code.startswith("H")}
+    return Twin(sound.episode.passed, tuple(sorted(against)), tuple(seen(sound.episode)))
+
+
+def compare(part: Part, fault: str, seed: int, policy: str, twin: Twin, tally: Tally) -> None:
+    """Play an episode with a fault, and hold it against its twin."""
+    counts, due = tally.counts, EXPECTED[fault]
+    faulty = run(part.scenario, seed=seed, load=part.load, policy=policy, faults=[fault])
+    counts["episodes"] += 1
+    name = f"seed {seed}, {policy}"
+    if twin.found or twin.seen:
+        counts["sound with findings"] += 1
+        tally.wrong.append(f"{name}: sound, and there is {[*twin.found, *twin.seen[:2]]}")
+    witnessed = seen(faulty.episode)
+    if not witnessed:
+        return
+    counts["shows"] += 1
+    tally.seeds.add(seed)
+    found = bool(codes_of(faulty) & {*due})
+    counts["found"] += found
+    decided = twin.passed and not faulty.episode.passed
+    counts["decided"] += decided
+    named = faulty.verdict.kind is Class.HARNESS and faulty.verdict.primary in due
+    if decided:
+        tally.primaries[faulty.verdict.primary] += 1
+        counts["decided and named"] += named
+    if not found or (decided and not named):
+        tally.wrong.append(f"{name}: {faulty.verdict.headline}; {witnessed[0]}")
+
+
+def parts_of(args: argparse.Namespace) -> Iterable[Part]:
+    """Cut what is asked for into parts."""
+    for name in args.products.split(","):
+        product = load_product(name)
+        faults = [f.id for f in product.faults if not args.faults or f.id in args.faults.split(",")]
+        asked = args.scenarios.split(",") if args.scenarios else [s.id for s in product.scenarios]
+        for scenario in (s for s in asked if s.partition("/")[0] == name and faults):
+            for load in args.loads.split(","):
+                for first in range(0, args.seeds, CHUNK):
+                    seeds = range(first, min(first + CHUNK, args.seeds))
+                    yield Part(name, scenario, load, seeds, tuple(faults))
+
+
+def report(fault: str, scenario: str, load: str, tally: Tally) -> None:
+    """Print the line of one fault in one scenario at one load."""
+    line: dict[str, Any] = {
+        "fault": fault,
         "scenario": scenario,
         "load": load,
-        **dict(sorted(counts.items())),
-        "primaries": dict(sorted(primaries.items())),
-        "wrong": wrong,
+        **dict(sorted(tally.counts.items())),
+        "seeds": len(tally.seeds),
+        "primaries": dict(sorted(tally.primaries.items())),
+        "wrong": tally.wrong,
     }
+    print(json.dumps(line), flush=True)
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure all faults at all loads; exit 1 where anything is wrong."""
-    product = load_product("crm")
-    every = ",".join(scenario.id for scenario in product.scenarios)
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--products", default="crm,marketplace")
+    parser.add_argument("--scenarios", default="", help="default: all of the products")
+    parser.add_argument("--faults", default="", help="default: all of the products")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--loads", default="4")
-    parser.add_argument("--scenarios", default=every)
-    parser.add_argument("--faults", default=",".join(EXPECTED))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rarely", type=int, default=10, help="it shows in one of so many seeds")
     args = parser.parse_args(argv)
-    failed = 0
-    chosen = args.faults.split(",")
-    for fault in (fault for fault in product.faults if fault.id in chosen):
-        for scenario in args.scenarios.split(","):
-            for load in args.loads.split(","):
-                result = measure(fault, scenario, load, range(args.seeds))
-                print(json.dumps(result), flush=True)
-                failed += len(result["wrong"])
+    parts = list(parts_of(args))
+    cells: dict[tuple[str, str, str], Tally] = {}
+    alone = args.workers == 1
+    with nullcontext() if alone else ProcessPoolExecutor(args.workers) as pool:
+        done = map(play, parts) if pool is None else pool.map(play, parts)
+        for part, tallies in zip(parts, done, strict=True):
+            for fault, tally in tallies.items():
+                cells.setdefault((fault, part.scenario, part.load), Tally()).add(tally)
+    failed = False
+    for (fault, scenario, load), tally in sorted(cells.items()):
+        report(fault, scenario, load, tally)
+        failed |= bool(tally.wrong)
+    for fault in sorted({fault for fault, _, _ in cells}):
+        seeds = {seed for cell, tally in cells.items() if cell[0] == fault for seed in tally.seeds}
+        rare = len(seeds) * args.rarely < args.seeds
+        print(json.dumps({"case": fault, "shows_in": len(seeds), "of": args.seeds, "rare": rare}))
+        failed |= rare
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -28,7 +28,7 @@ from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
 from simharness.parts.row_name import Prefix
 from simharness.parts.table import Change, Table
-from simharness.parts.transaction import Transaction
+from simharness.parts.transaction import Basis, Transaction
 from simharness.parts.users import Population, scaled
 from simharness.parts.webhook import Inbox, Notice, Webhook
 from simharness.product import knobs
@@ -67,6 +67,7 @@ __all__ = [
     "Action",
     "Actor",
     "Answer",
+    "Basis",
     "Bounds",
     "Call",
     "Change",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.api import DAY, Actor, Operation, Transaction
-from simharness.models.marketplace.hours import derived_slots
+from simharness.api import DAY, Actor, Operation, Transaction, offset_by, zone
+from simharness.models.marketplace.hours import EXACT, derived_slots
 from simharness.models.marketplace.rules import overlap
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ class Horizon:
     """Makes the slots of providers with hours.
 
     Those of whom the start has slots keep these for the first days: a scenario's rows may be made
-    once a process, with `derived_slots`.
+    once a process, with `derived_slots`. Those were made by the exact rule of `zones`; by another
+    one they are put to where that has them.
     """
 
     def __init__(self, market: MarketStores) -> None:
@@ -34,10 +35,34 @@ class Horizon:
         slots = market.slots.table
         with_slots = {slot.provider_id for slot in slots}
         with_hours = [p for p in market.providers.table if p.hours]
+        if market.zones != EXACT:
+            for provider in with_hours:
+                self._misplace(provider)
         for slot in self._made([p for p in with_hours if p.id not in with_slots], 0):
             slots.start_with(slot)
         if with_hours:
             market.world.after(DAY, self._next_day)
+
+    def _misplace(self, provider: Provider) -> None:
+        """Put a provider's slots to where an inexact rule has them (a defect).
+
+        What is sold stays, and so does what would come to lie on another slot.
+        """
+        market = self.market
+        where = zone(provider.zone)
+        slots = market.slots.table
+        own = [slot for slot in slots if slot.provider_id == provider.id]
+        own.sort(key=lambda slot: (-slot.starts_at, slot.id))
+        for slot in own:
+            wall = slot.starts_at + where.offset(slot.starts_at)
+            late = wall - offset_by(market.zones, where, zone("UTC").local(wall)) - slot.starts_at
+            times = slot.starts_at + late, slot.ends_at + late
+            rest = [other for other in own if other.id != slot.id]
+            if not late or slot.taken or any(overlap(*times, o.starts_at, o.ends_at) for o in rest):
+                continue
+            moved = slots.row_type.evolve(slot, {"starts_at": times[0], "ends_at": times[1]})
+            own[own.index(slot)] = moved
+            slots.start_with(moved)
 
     def _made(self, providers: list[Provider], day: int) -> list[Slot]:
         market = self.market

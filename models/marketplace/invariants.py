@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from simharness.models.marketplace.payments import Payments
 
 
+IN_FORCE = ("pending", "confirmed")
+"""Bookings that use a coupon."""
+
+
 def broken(market: Payments) -> list[str]:
     """Name what is broken: capacities, hours, holds, money, coupons, the calendar elsewhere."""
     return [
@@ -87,16 +91,27 @@ def unpaid(market: Payments) -> list[str]:
 
 
 def overused_coupons(market: Payments) -> list[str]:
-    """Name coupons that more bookings used than may."""
+    """Name coupons that more bookings used than may, or whose uses were counted wrongly."""
+    bookings, coupons = market.bookings.table, market.coupons.table
     used: dict[str, int] = {}
-    for booking in market.bookings.table:
-        if booking.coupon and booking.status in ("pending", "confirmed"):
-            used[booking.coupon] = used.get(booking.coupon, 0) + 1
-    return [
-        f"coupons:{coupon.id} is for {coupon.limit}, and {used[coupon.code]} use it"
-        for coupon in market.coupons.table
-        if used.get(coupon.code, 0) > coupon.limit
-    ]
+    more: dict[str, int] = {}
+    for booking in bookings:
+        if booking.coupon:
+            first = bookings.row_at(booking.id, 0)
+            now = booking.status in IN_FORCE
+            used[booking.coupon] = used.get(booking.coupon, 0) + now
+            then = first is not None and first.status in IN_FORCE
+            more[booking.coupon] = more.get(booking.coupon, 0) + now - then
+    out: list[str] = []
+    for coupon in coupons:
+        uses, since = used.get(coupon.code, 0), more.get(coupon.code, 0)
+        first_row = coupons.row_at(coupon.id, 0)
+        if uses > coupon.limit:
+            out.append(f"coupons:{coupon.id} is for {coupon.limit}, and {uses} use it")
+        counted = coupon.used - first_row.used if first_row is not None else since
+        if counted < since:
+            out.append(f"coupons:{coupon.id} counts {counted} more, and {since} use it")
+    return out
 
 
 def remote_differences(market: Payments) -> list[str]:

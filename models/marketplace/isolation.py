@@ -6,7 +6,8 @@ How two calls are kept from one place is the knob `booking.isolation`:
 - unique: each checks, and the insert itself is refused where somebody was faster;
 - hold: the insert looks and takes in one statement, nobody checks before;
 - lease: the lease of the slot is held from the check to the end of the call;
-- none: each checks, thinks, and inserts what it found free (a defect).
+- none: each checks, thinks, and inserts what it found free (a defect);
+- overwrite: each checks, and hold_slot writes over the hold of whoever was faster (a defect).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from simharness.models.marketplace.places import require_open
 from simharness.models.marketplace.stores import MarketStores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from simharness.api import Answer, Operation
+    from simharness.models.marketplace.tables import Hold
 
 
 class Claim:
@@ -54,22 +56,40 @@ class Claim:
             self._check()
         yield market.database(op)
 
-    def ensure(self) -> None:
-        """Make sure, just before the commit, that the places can be had.
+    def ensure(self, spared: Container[int] = ()) -> None:
+        """Make sure, just before the commit, that the places can be had; of spared slots, not.
 
         Raises Refused as a check does, and `conflict` when a lease has ended.
         """
-        if self.mode in ("lock", "unique", "hold"):
-            self._check()
+        if self.mode in ("lock", "unique", "hold", "overwrite"):
+            self._check(spared)
         for slot_id, token in self._leases:
             self.market.slots.leases.check(self.op, slot_id, token)
         for slot_id in self.wanted:
             self.market.places.free(slot_id)  # holds that are due end before the commit, not in it
 
-    def _check(self) -> None:
+    def rivals(self, customer_id: int) -> dict[int, Hold]:
+        """Give what the mode `overwrite` writes over: by slot, the last hold of somebody else's.
+
+        Of slots where somebody was faster, and none in the other modes.
+        """
+        out: dict[int, Hold] = {}
+        if self.mode != "overwrite":
+            return out
         market = self.market
         for slot_id, quantity in self.wanted.items():
-            if quantity:
+            if market.places.free(slot_id) >= quantity:
+                continue
+            for hold in market.holds.table:
+                in_force = hold.status in ("active", "confirmed") and hold.slot_id == slot_id
+                if in_force and hold.quantity == quantity and hold.customer_id != customer_id:
+                    out[slot_id] = hold
+        return out
+
+    def _check(self, spared: Container[int] = ()) -> None:
+        market = self.market
+        for slot_id, quantity in self.wanted.items():
+            if quantity and slot_id not in spared:
                 require_open(market.slots.true(slot_id), slot_id, market.instant)
                 market.places.check(self.op, slot_id, quantity)
 

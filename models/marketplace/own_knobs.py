@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from simharness.api import ZONE_RULES, knobs
 
-ISOLATIONS = ("lock", "unique", "hold", "lease", "none")
+ISOLATIONS = ("lock", "unique", "hold", "lease", "none", "overwrite")
 
 KNOBS = (
     knobs.choice(
         "booking.isolation",
         ISOLATIONS,
         "what keeps two calls from one place: a lock from check to insert, a constraint at the "
-        "insert, an insert that checks itself, a lease of the slot, or nothing (a defect)",
+        "insert, an insert that checks itself, a lease of the slot, nothing, or an insert that "
+        "writes over the hold of whoever was faster (defects)",
     ),
     knobs.flag("booking.recheck", True, "an approval looks whether places are free"),
     knobs.choice(

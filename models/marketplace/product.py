@@ -42,6 +42,18 @@ SOUND: dict[str, Any] = {
 """Parsed values under which no place is given away twice, and none is lost."""
 ZONES = "zones:slots"
 """How ablation names what tells at which instant a provider is open."""
+HELD_ROWS = ("lock:holds", "lock:bookings")
+"""How it names what keeps a hold, and what is booked on it, from being written over."""
+COUPONS = "lock:coupons"
+"""How it names what keeps two uses of a coupon from being counted as one."""
+KEEPERS = {
+    "is booked outside": ZONES,
+    "coupons:": COUPONS,
+    "places are taken": PLACES,
+    "is active past its end": PLACES,
+    "ended": PLACES,
+}
+"""What the text of a broken invariant says, to what should have kept it."""
 
 
 class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, WritingTools):
@@ -50,6 +62,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     name = "marketplace"
     profiles = PROFILES
     faults = FAULTS
+    keepers = KEEPERS
     reward_modes = REWARD_MODES
     scenarios = SCENARIOS
     showcases = SHOWCASES
@@ -60,8 +73,9 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
         self.calendar = Horizon(self)
         self.places = Places(self)
         self.settings.bind("hold.leak", self.places.holds, "leak")
-        self.repairable += [PLACES, ZONES]
-        self.sound[PLACES] = SOUND
+        self.repairable += [PLACES, ZONES, "lock:holds", COUPONS]
+        self.sound |= dict.fromkeys((PLACES, *HELD_ROWS), SOUND)
+        self.sound[COUPONS] = {"coupon.claim": "atomic"}
         self.sound[ZONES] = {"zones": "exact"}
         hook = Webhook(self.world, "gateway-events", self.on_event)
         self.inbox = Inbox(self.world, "payments")

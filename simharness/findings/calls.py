@@ -46,17 +46,16 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
 
     An honest `unknown_outcome` is neither, and of a time-out answered as a success H120 says
     enough. What repeats a request under its key has been done by the first. Only tools that are
-    declared to write are judged: others may commit and refuse at once.
+    declared to write are judged: others may commit and refuse at once. A time-out is no refusal of
+    the tool's: it is judged for all.
     """
     answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
     repeats = repeated_requests(story)
     for op, call in story.calls.items():
-        if not call.values["writes"]:
+        ok, code, row = outcome(story, op, answered.get(op))
+        if row is None or not (call.values["writes"] or row.kind == "TIMEOUT"):
             continue
         commits = story.committed.get(op)
-        ok, code, row = outcome(story, op, answered.get(op))
-        if row is None:
-            continue
         name, tool = f"{op[0]}#{op[1]}", call.values["tool"]
         if ok and not commits and op not in repeats:
             yield untrue(

@@ -12,9 +12,12 @@ from simharness.units import humanize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simharness.findings.story import Story
+    from simharness.findings.story import Commit, Story
     from simharness.kernel.journal import Row
 
+
+GIVEN_UP = ("released", "expired")
+"""What the row of a hold says that has given its places back."""
 
 Place: TypeAlias = tuple[str, int]
 """Table and key; holds of several tables may take from one place."""
@@ -67,12 +70,26 @@ def broken_holds(story: Story) -> Iterator[Finding]:
     if not lives:
         return
     last = story.rows[-1]
-    for life in lives.values():
+    for (table, hold), life in lives.items():
+        gone = given_up(story, table, hold) if life.end is None else None
+        if gone is not None:
+            row = story.rows[gone.row]
+            what = f"was given up by {gone.name}, and its places stayed taken"
+            yield broken(story, row, life, what, row)
+            continue
         expires = life.taken.values["expires"]
         # At the very instant of the expiry its timer may not have had its turn.
         if life.end is None and last.t > expires:
             by = humanize(last.t - expires)
             yield broken(story, last, life, f"had not ended {by} after it should have expired")
+
+
+def given_up(story: Story, table: str, hold: int) -> Commit | None:
+    """Give the commit by which the row of a hold was released or expired, if one was."""
+    for commit in story.commits.get((table, hold), ()):
+        if any(value in GIVEN_UP for value in commit.delta[1::2]):
+            return commit
+    return None
 
 
 def broken(story: Story, row: Row, life: Life, what: str, *shown: Row) -> Finding:

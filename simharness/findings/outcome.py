@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Confidence, Effect, Finding
+from simharness.findings.holds import broken_holds, oversold_places
 from simharness.findings.story import AGENT, Story
 
 if TYPE_CHECKING:
@@ -180,9 +181,18 @@ KEY = re.compile(r"\b[a-z_]+:\d+\b")
 
 def broken_invariants(story: Story) -> Iterator[Finding]:
     """Find declared invariants that the committed state broke at the end."""
-    for row in story.of("INVARIANT"):
+    rows = story.of("INVARIANT")
+    # What has a code of its own is that, and no H220 beside it.
+    told: set[tuple[str, str]] = set()
+    if rows:
+        told = {(f.evidence["slot_id"], f.mechanism) for f in oversold_places(story)}
+        told |= {(f.evidence["hold_id"], f.mechanism) for f in broken_holds(story)}
+    for row in rows:
         text: str = row.values["text"]
         keys = tuple(dict.fromkeys(KEY.findall(text)))
+        keeper = next((kept for said, kept in story.surface.keepers if said in text), "")
+        if keys and (keys[0], keeper) in told:
+            continue
         last = last_commit(story, keys[0]) if keys else None
         yield Finding(
             code="H220",
@@ -192,6 +202,7 @@ def broken_invariants(story: Story) -> Iterator[Finding]:
             evidence={"invariant": text},
             events=(row.index,) if last is None else (last.row, row.index),
             explanation=f"an invariant is broken: {text}",
+            mechanism=keeper,
         )
 
 

@@ -116,6 +116,8 @@ class Surface:
     """Columns in order, by table."""
     forms: Mapping[str, Form] = field(default_factory=dict[str, "Form"])
     """What each tool declares to answer."""
+    keepers: tuple[tuple[str, str], ...] = ()
+    """What the text of a broken invariant says, and the mechanism that should have kept it."""
 
 
 @dataclass(slots=True)
@@ -336,8 +338,9 @@ def shown_surface(exchanges: Mapping[int, Exchange]) -> Surface:
 
 def surface_of(product: type[Product] | Product) -> Surface:
     """Give what a product publishes."""
-    forms = tuple(product.forms.items())
-    return published(tuple(product.tools.values()), tuple(product.specs().items()), forms)
+    forms, keepers = tuple(product.forms.items()), tuple(product.keepers.items())
+    specs = tuple(product.specs().items())
+    return published(tuple(product.tools.values()), specs, forms, keepers)
 
 
 @lru_cache(maxsize=64)
@@ -345,12 +348,14 @@ def published(
     tools: tuple[ToolSpec, ...],
     specs: tuple[tuple[str, StoreSpec[Any]], ...],
     forms: tuple[tuple[str, Form], ...],
+    keepers: tuple[tuple[str, str], ...],
 ) -> Surface:
     """Build a surface, once for the same tools and tables."""
     return Surface(
         {tool.name: tool.schema["parameters"] for tool in tools},
         {name: spec.row_type.names for name, spec in specs},
         dict(forms),
+        keepers,
     )
 
 

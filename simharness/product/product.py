@@ -89,6 +89,8 @@ class Product(Operations):
     """Names of the elastic waits, which callers may pin."""
     showcases: ClassVar[tuple[Showcase, ...]] = ()
     """Episodes that `simharness demo` shows."""
+    keepers: ClassVar[Mapping[str, str]] = {}
+    """What the text of a broken invariant says, to the mechanism that should have kept it."""
     reward_modes: ClassVar[Mapping[str, Callable[[Any, Ending], int]]] = {}
     """Ways to pay other than by the goal: name to a function that gives millionths."""
 

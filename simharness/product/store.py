@@ -153,6 +153,8 @@ class Store(Generic[R]):
     def sound_writes(self) -> dict[str, str]:
         """Give the knob values under which this store's writes lose nothing."""
         write = f"{self.spec.name}.write"
+        if "detail" not in self.spec.views:
+            return {}  # it has no such knobs
         sound = {"lock": "row", "token": "read", "scope": "fields"}
         return {f"{write}.{name}": sound[name] for name in self.spec.write if name in sound}
 

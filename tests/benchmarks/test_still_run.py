@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from benchmarks import costs, crowd, faults, guard, scenarios, sound
-from simharness.product.registry import load_product
+from simharness.product.registry import OWN, load_product
 
 if TYPE_CHECKING:
     import pytest
@@ -24,23 +24,47 @@ def test_the_costs_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_faults_are_found_wherever_they_show(capsys: pytest.CaptureFixture[str]) -> None:
-    few = "crm.invalidation-lost,crm.sliding-ttl,crm.activity-reward"
-    arguments = ["--seeds", "5", "--scenarios", "crm/negotiation", "--faults", few]
-    assert faults.main(arguments) == 0
+    few = "crm.activity-reward,crm.invalidation-lost,crm.sliding-ttl"
+    arguments = ["--products", "crm", "--scenarios", "crm/negotiation", "--faults", few]
+    assert faults.main([*arguments, "--seeds", "5", "--workers", "1"]) == 0
     cases = lines(capsys.readouterr().out)
-    assert [c["fault"] for c in cases] == few.split(",")
-    assert all(c["shows"] and c["shows"] == c["found"] for c in cases)
+    assert [c["fault"] for c in cases[:3]] == few.split(",")
+    assert all(c["shows"] and c["shows"] == c["found"] for c in cases[:3])
+    assert [c["case"] for c in cases[3:]] == few.split(",")
 
 
-def test_every_fault_of_the_crm_is_measured() -> None:
-    assert set(faults.EXPECTED) == {fault.id for fault in load_product("crm").faults}
+def test_faults_of_the_marketplace_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    few = "marketplace.coupon-race,marketplace.email-reward,marketplace.hold-leak"
+    arguments = [
+        "--products",
+        "marketplace",
+        "--scenarios",
+        "marketplace/reschedule",
+        "--faults",
+        few,
+    ]
+    assert faults.main([*arguments, "--seeds", "1", "--loads", "1", "--workers", "1"]) == 0
+    cases = lines(capsys.readouterr().out)
+    assert all(c["shows"] and c["shows"] == c["found"] for c in cases[:3])
+
+
+def test_every_fault_is_measured() -> None:
+    known = {fault.id for name in OWN for fault in load_product(name).faults}
+    assert set(faults.EXPECTED) == known
 
 
 def test_sound_episodes_have_no_findings(capsys: pytest.CaptureFixture[str]) -> None:
     sound.main(["--episodes", "6"])
     cases = lines(capsys.readouterr().out)
     assert [c["episodes"] for c in cases] == [3, 3]
-    assert all(c["findings"] == {} for c in cases)
+    assert all(c["findings"] == {} and c["broken_invariants"] == 0 for c in cases)
+
+
+def test_sound_episodes_of_a_whole_product(capsys: pytest.CaptureFixture[str]) -> None:
+    sound.main(["--scenarios", "marketplace", "--policies", "random", "--load", "1",
+                "--episodes", "1", "--workers", "1"])  # fmt: skip
+    cases = lines(capsys.readouterr().out)
+    assert [c["scenario"] for c in cases] == [s.id for s in load_product("marketplace").scenarios]
 
 
 def test_a_crowd_is_measured(capsys: pytest.CaptureFixture[str]) -> None:

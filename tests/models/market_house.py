@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.api import Actor, Operation, Refused, World, parse_instant
 from simharness.findings.detect import harness_findings
-from simharness.findings.story import StepSpan, tell
+from simharness.findings.story import StepSpan, surface_of, tell
 from simharness.kernel import journal
 from simharness.kernel.journal import Decoder
 from simharness.models.marketplace import Marketplace
@@ -171,5 +171,6 @@ class House:
         """Give what detectors find in the journal so far, of some codes or of all."""
         self.world.emit((journal.END, self.world.ticks, self.world.intern("stop"), 0, 0))
         rows = list(Decoder().decode_all(self.world.rows))
-        story = tell(rows, [StepSpan(1, 0, 0, ended=True, aborted=False)])
+        span = StepSpan(1, 0, 0, ended=True, aborted=False)
+        story = tell(rows, [span], surface_of(self.market))
         return [f for f in harness_findings(story) if not codes or f.code in codes]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simharness.models.marketplace import Marketplace
-from simharness.models.marketplace.faults import DEFECTS
+from simharness.models.marketplace.faults import FAULTS
 from simharness.models.marketplace.own_knobs import KNOBS
+from simharness.models.marketplace.policies.coping import COPING
 from simharness.models.marketplace.profiles import PROFILES
 from simharness.models.marketplace.tables import Booking, Provider
 from simharness.product.knobs import read_config
@@ -100,14 +101,15 @@ def test_the_same_script_gives_the_same_journal() -> None:
 
 
 def test_defects_and_profiles_name_knobs_that_there_are() -> None:
-    assert len({defect.id for defect in DEFECTS}) == len(DEFECTS)
-    for patch in (*(defect.knobs for defect in DEFECTS), *PROFILES.values()):
+    assert len({fault.id for fault in FAULTS}) == len(FAULTS)
+    assert {fault.seduces for fault in FAULTS} <= set(COPING)
+    for patch in (*(fault.knobs for fault in FAULTS), *PROFILES.values()):
         assert len(read_config(Marketplace.knobs, patch, "here")) == len(patch)
 
 
 def patched(name: str, **more: object) -> House:
-    (defect,) = (d for d in DEFECTS if d.id == f"marketplace.{name}")
-    return House({**defect.knobs, **more})
+    (fault,) = (f for f in FAULTS if f.id == f"marketplace.{name}")
+    return House({**fault.knobs, **more})
 
 
 def test_no_slot_lock_sells_one_place_twice() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from simharness.api import Row
 
-SOUND = [mode for mode in ISOLATIONS if mode != "none"]
+SOUND = [mode for mode in ISOLATIONS if mode not in ("none", "overwrite")]
 
 
 def two_requests(isolation: str, first_db: str = "0.05s") -> tuple[House, list[Any]]:
