@@ -25,8 +25,8 @@ IN_FORCE = ("pending", "confirmed")
 
 def seen(episode: Episode) -> list[str]:
     """List what went wrong in an episode, whoever met it."""
-    product = episode.product.name
-    return [*of_every_product(episode), *OF_PRODUCT.get(product, lambda _: [])(episode)]
+    own = OF_PRODUCT.get(episode.product.name)
+    return [*of_every_product(episode), *(own(episode) if own is not None else ())]
 
 
 def of_every_product(episode: Episode) -> Iterator[str]:

@@ -108,6 +108,7 @@ def overused_coupons(market: Payments) -> list[str]:
         first_row = coupons.row_at(coupon.id, 0)
         if uses > coupon.limit:
             out.append(f"coupons:{coupon.id} is for {coupon.limit}, and {uses} use it")
+            continue
         counted = coupon.used - first_row.used if first_row is not None else since
         if counted < since:
             out.append(f"coupons:{coupon.id} counts {counted} more, and {since} use it")
