@@ -68,7 +68,7 @@ TWIN: dict[str, dict[str, Any]] = {
     "marketplace.overwrite": SLOW,
     "marketplace.coupon-race": SLOW,
     "marketplace.late-payment": {"hold.ttl": "60s"},
-    "marketplace.lost-confirmation": {"api.timeout": "1800ms", **SLOW},
+    "marketplace.lost-confirmation": {"api.timeout": "1800ms", "api.workers": 64, **SLOW},
 }
 """What of a fault is honest trouble, which its sound twin has as well: as slow, and told so."""
 CHUNK = 10

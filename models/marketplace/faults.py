@@ -49,7 +49,13 @@ FAULTS = (
     Fault(
         id="marketplace.lost-confirmation",
         doc="what is booked late is answered as a failure",
-        knobs={"api.timeout": "1800ms", "api.on_timeout": "error", "db.latency": ["200ms", "2s"]},
+        # With workers enough, so that it is the work that is slow and not the queue before it.
+        knobs={
+            "api.timeout": "1800ms",
+            "api.on_timeout": "error",
+            "api.workers": 64,
+            "db.latency": ["200ms", "2s"],
+        },
         seduces="rebook",
     ),
     Fault(

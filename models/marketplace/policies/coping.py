@@ -117,6 +117,8 @@ def open_slots(*, dear: bool = False) -> Part:
         told = yield Call("list_services", {})
         priced = {row["id"] for row in rows_of(told.value, "services") if row["price"]}
     told = yield Call("search_slots", {"page": 2})
+    if told.error:
+        told = yield Call("search_slots", {"page": 2})
     rows = rows_of(told.value, "slots")
     return [row for row in rows if not dear or row["service_id"] in priced]
 
