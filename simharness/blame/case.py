@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.episode.inputs import read_inputs
 from simharness.episode.policies import scripted
-from simharness.episode.replay import plan_of
+from simharness.episode.replay import plan_of, start_of
 from simharness.episode.step import TEXT
 from simharness.findings.model import findings_of
 from simharness.findings.story import AGENT, StepSpan, story_of_record, surface_of, tell
@@ -116,7 +116,7 @@ def case_of_record(record: EpisodeRecord) -> Case:
     last = story.steps[-1] if story.steps else None
     aborted = last is not None and last.aborted
     judged = bool(grades) and not aborted
-    instance = dict(plan.pins)
+    prompt, brief = start_of(scenario, plan)
     return Case(
         plan=plan,
         inputs=read_inputs(record),
@@ -126,8 +126,8 @@ def case_of_record(record: EpisodeRecord) -> Case:
         aborted=aborted,
         policy=scripted(str(record.info.get("policy", "")), scenario),
         reference=scenario.policies.get("expert"),
-        prompt=scenario.prompt(instance),
-        brief=scenario.brief(instance),
+        prompt=prompt,
+        brief=brief,
     )
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simharness.episode.inputs import read_inputs
-from simharness.episode.replay import plan_of
+from simharness.episode.replay import plan_of, start_of
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import read_rows
 
@@ -20,7 +20,7 @@ def chat_messages(record: EpisodeRecord) -> list[dict[str, Any]]:
     told = {step.step: step for step in rows.steps}
     plan = plan_of(record)
     _, scenario = load_scenario(plan.scenario)
-    messages: list[dict[str, Any]] = [{"role": "user", "content": scenario.prompt(dict(plan.pins))}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": start_of(scenario, plan)[0]}]
     for given in read_inputs(record):
         if given.kind == "text":
             messages.append({"role": "assistant", "content": given.text})

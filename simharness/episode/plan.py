@@ -109,6 +109,8 @@ def read_plan(header: Mapping[str, object], decisions: list[object]) -> Plan:
                 f"header field {name!r} is {header.get(name)!r:.60}, expected {kind.__name__}"
             )
     fields = cast("dict[str, Any]", header)
+    if fields["format"] < 1:
+        raise DamagedRecording(f"header field 'format' is {fields['format']}, expected 1 or more")
     if not 0 <= fields["load"] <= LOAD_MAX:
         raise DamagedRecording(f"header field 'load' is {fields['load']}, expected 0 to {LOAD_MAX}")
     patches = cast("list[object]", header.get("patches", []))

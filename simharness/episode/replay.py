@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.episode.divergence import CLASSES, Common, diverged
 from simharness.episode.episode import Episode
@@ -23,6 +23,7 @@ from simharness.recording.reader import require_complete
 
 if TYPE_CHECKING:
     from simharness.episode.plan import Plan
+    from simharness.product.scenario import Scenario
     from simharness.recording.reader import EpisodeRecord, Frame
 
 OUTSIDE = (FrameType.INFO, FrameType.VERDICT)
@@ -75,6 +76,19 @@ def plan_of(record: EpisodeRecord) -> Plan:
     for frame in record.of(FrameType.DECISION):
         decisions += cast("list[object]", frame.fields[0])
     return read_plan(record.header, decisions)
+
+
+def start_of(scenario: Scenario[Any], plan: Plan) -> tuple[str, dict[str, Any]]:
+    """Give prompt and brief of a recorded episode. Raises DamagedRecording."""
+    instance = dict(plan.pins)
+    try:
+        return scenario.prompt(instance), scenario.brief(instance)
+    except Exception as error:
+        # They were told at its start, so it is the instance that isn't what it was.
+        raise DamagedRecording(
+            f"header field 'instance' fits no episode of {plan.scenario} "
+            f"({type(error).__name__}: {error})"
+        ) from error
 
 
 def changed_sources(record: EpisodeRecord, plan: Plan) -> list[str]:

@@ -250,6 +250,24 @@ def test_a_header_without_a_version_is_damaged(field: str) -> None:
         plan_of(headed(**{field: None}))
 
 
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_format_that_never_was_is_damaged(number: int) -> None:
+    with pytest.raises(DamagedRecording, match=f"header field 'format' is {number}, expected 1"):
+        plan_of(headed(format=number))
+
+
+@pytest.mark.parametrize("command", ["audit", "show --messages"])
+def test_an_instance_that_fits_no_episode_is_damage_and_no_failure(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "other.simrec"
+    episode_with(instance={"deal": 1}).save(file)
+    name, *options = command.split()
+    assert call([name, str(file), *options]) != 4
+    told = capsys.readouterr()
+    assert "header field 'instance' fits no episode of crm/negotiation" in told.out + told.err
+
+
 def test_a_product_of_somebody_elses_is_not_looked_for_in_this_package(product: Product) -> None:
     record = product.record(CLEAN)
     product.becomes(CLEAN.replace('name = "tiny"', 'name = "tiny"\n    semantics = 2'))
