@@ -90,7 +90,7 @@ def test_a_turn_that_waits_on_purpose_is_no_excuse_for_running_out() -> None:
 
 
 def test_calls_beyond_the_sixty_fourth_are_refused_and_the_others_served() -> None:
-    sender = env.make("crm/negotiation", seed=7)
+    sender = env.make("crm/negotiation", seed=7, config={"api.rate_limit": "none"})
     sender.reset()
     step = sender.step([Call("get_deal", {"deal_id": 1})] * 65)
     *served, refused = step.observation.results
