@@ -199,7 +199,9 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "play", "codes", "mechanisms"), SHOWN, ids=lambda v: str(v)[:20])
+@pytest.mark.parametrize(
+    ("name", "play", "codes", "mechanisms"), SHOWN, ids=[shown[0] for shown in SHOWN]
+)
 def test_a_defect_is_found_and_its_control_is_silent(
     name: str, play: Any, codes: set[str], mechanisms: set[str]
 ) -> None:
