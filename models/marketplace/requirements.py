@@ -114,7 +114,7 @@ class Wish:
         """Tell how good it is to fail some requirements: 1 best, 2 will do, 0 won't."""
         if not failed:
             return 1
-        return 2 if failed == {self.relax} else 0
+        return 2 if failed == frozenset({self.relax}) else 0
 
     def text(self, currency: str, coupon: str = "", percent: int = 0) -> str:
         """Say it, a line a requirement."""

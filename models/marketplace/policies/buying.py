@@ -56,7 +56,8 @@ def paid(booking: dict[str, Any]) -> Generator[Action, Observation, bool]:
             currency=booking["currency"],
             idempotency_key=f"{key}-{tries}",
         )
-        if isinstance(told.value, dict) and told.value["status"] == "failed":
+        payment: dict[str, Any] = told.value or {}
+        if payment.get("status") == "failed":
             tries += 1  # the same key would give the same answer
         booking = yield from read("get_booking", booking_id=booking["id"])
         if booking["status"] == "pending":

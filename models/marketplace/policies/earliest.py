@@ -142,7 +142,9 @@ class Seeker:
 
     def give_up(self) -> Play:
         """Say that there is nothing, and what would be the first if money were no object."""
-        near = [row for row in self.found if self.failed(row) == {"price"} and self.room(row)]
+        near = [
+            row for row in self.found if self.failed(row) == frozenset({"price"}) and self.room(row)
+        ]
         near.sort(key=self.order_of)
         yield Call(
             "finish",

@@ -41,7 +41,7 @@ class Waiter(earliest.Seeker):
         self.wanted: int = task.brief["slot_id"]
         self.until = parse_instant(task.brief["until"])
         self.fallback: bool = task.brief["fallback"]
-        self.line = 0
+        self.line: int = 0
         """The customer's place in line, once it is known."""
         self.now = 0
         """What the last answer said that it is."""
@@ -95,7 +95,7 @@ class Waiter(earliest.Seeker):
         if told.value:
             self.line = told.value["id"]
             return False
-        error = told.results[0].get("error", {}) if told.results else {}
+        error: dict[str, Any] = told.results[0].get("error", {}) if told.results else {}
         if "id" in error:
             self.line = error["id"]
             return False

@@ -319,7 +319,8 @@ def wish_of(story: Mapping[str, Any]) -> Wish:
     """Give what may be booked instead."""
     with_provider = story["fallback"] == "provider"
     last = story["day"] + (2 if with_provider else 0)
-    title: str = TITLES[story["provider"]]
+    place: int = story["provider"]
+    title = TITLES[place]
     return Wish(
         service=story["service"],
         minutes=60,
