@@ -287,6 +287,11 @@ def test_a_difference_on_another_python_alone_is_told_as_such(tmp_path: Path) ->
     assert answers[0] != answers[1], "what is told to be run again outlives the check"
 
 
+def heed_interrupts() -> None:
+    """Undo what a shell without job control does to those it puts into the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_stops_the_processes_too(tmp_path: Path) -> None:
     began = tmp_path / "began"
     source = product(
@@ -306,6 +311,7 @@ def size() -> int:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
     until = time.monotonic() + 30
     while not (began.exists() and began.read_text()) and time.monotonic() < until:
