@@ -83,12 +83,33 @@ def stale(
     text: str,
 ) -> Finding:
     """Build a finding of one key of one stale read; `read` is version served, true version, age."""
-    v = row.values
     cause = missed[0]
     # The commit that made it stale, and the newest ones: what the reader needed may be any of them.
     shown = [cause, *missed[1:][-3:]]
-    name = f"{cause.table}:{cause.key}"
+    v = row.values
+    events = (*(commit.row for commit in shown), row.index)
+    mechanism = mechanism_of(v["view"], v["source"])
+    return of_read(story, row, cause.key, read, (code, text, mechanism), events)
+
+
+def of_read(
+    story: Story,
+    row: Row,
+    key: int,
+    read: tuple[int, int, int],
+    what: tuple[str, str, str],
+    events: tuple[int, ...],
+    **more: object,
+) -> Finding:
+    """Build a finding of one key of one read.
+
+    `read` is version served, true version, age; `what` is code, explanation, mechanism; `more` goes
+    into the evidence.
+    """
+    v = row.values
+    name = f"{v['view'].rpartition('.')[0]}:{key}"
     served, true, age = read
+    code, text, mechanism = what
     return Finding(
         code=code,
         step=story.step_of(row.index),
@@ -101,10 +122,11 @@ def stale(
             "true": true,
             "age": age,
             "source": v["source"],
+            **more,
         },
-        events=(*(commit.row for commit in shown), row.index),
+        events=events,
         explanation=text,
-        mechanism=mechanism_of(v["view"], v["source"]),
+        mechanism=mechanism,
     )
 
 
@@ -322,27 +344,13 @@ def mismatched_rows(story: Story) -> Iterator[Finding]:
                 continue
             name = f"{table}:{key}"
             made = [c for c in story.commits.get((table, key), ()) if c.t <= row.t - age]
-            yield Finding(
-                code="H114",
-                step=story.step_of(row.index),
-                t=row.t,
-                keys=(name,),
-                evidence={
-                    "view": v["view"],
-                    "key": name,
-                    "served": served,
-                    "true": true,
-                    "age": age,
-                    "source": v["source"],
-                    "query": v["query"],
-                },
-                events=(*(c.row for c in made[-1:]), row.index),
-                explanation=(
-                    f"{v['view']}({v['query']}) returned {name} v{served}, which has not satisfied "
-                    f"it for {humanize(age)}"
-                ),
-                mechanism=mechanism_of(v["view"], v["source"]),
+            text = (
+                f"{v['view']}({v['query']}) returned {name} v{served}, which has not satisfied "
+                f"it for {humanize(age)}"
             )
+            what = "H114", text, mechanism_of(v["view"], v["source"])
+            events = (*(c.row for c in made[-1:]), row.index)
+            yield of_read(story, row, key, (served, true, age), what, events, query=v["query"])
 
 
 def missed_records(story: Story) -> Iterator[Finding]:
@@ -360,27 +368,14 @@ def missed_records(story: Story) -> Iterator[Finding]:
             if key in shown or not missed:
                 continue
             name = f"{table}:{key}"
-            yield Finding(
-                code="H229",
-                step=story.step_of(row.index),
-                t=row.t,
-                keys=(name,),
-                evidence={
-                    "view": v["view"],
-                    "key": name,
-                    "served": served,
-                    "true": true,
-                    "age": age,
-                    "source": v["source"],
-                    "visible_since": missed[-1].t,
-                },
-                events=(missed[-1].row, row.index),
-                explanation=(
-                    f"{v['view']}({v['query']}) passed over {name} v{true}, committed "
-                    f"{humanize(age)} before, which the reader has never been given"
-                ),
-                mechanism=f"{kind}:{table}",
+            text = (
+                f"{v['view']}({v['query']}) passed over {name} v{true}, committed "
+                f"{humanize(age)} before, which the reader has never been given"
             )
+            what = "H229", text, f"{kind}:{table}"
+            events = (missed[-1].row, row.index)
+            since = missed[-1].t
+            yield of_read(story, row, key, (served, true, age), what, events, visible_since=since)
 
 
 # --- allowed, and not said ------------------------------------------------------------------------
