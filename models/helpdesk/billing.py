@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from simharness.models.helpdesk.tables import Charge, Order, Refund
 
 AFTER = "after_gateway"
+TOP_UP = "topup.succeeded"
+"""Kind of the event that a charge was made to fill up what its customer may spend here."""
 STATUSES = {
     "charges": ("pending", "succeeded", "failed", "disputed"),
     "refunds": ("pending", "succeeded", "failed"),
@@ -322,10 +324,28 @@ class Billing(HelpdeskStores):
             if applied and not early and self.stores[table].table.rows[key].status != status:
                 edit.update(tx, {"status": status})
                 self.follow_money(tx, self._order_of(notice.ref))
+            if applied and notice.kind == TOP_UP:
+                self._top_up(tx, notice, key)
             self._note_event(tx, notice, applied=applied)
             tx.commit()
         finally:
             edit.close()
+
+    def _top_up(self, tx: Transaction, notice: Notice, key: int) -> None:
+        """Add what was charged to what the customer may spend."""
+        charge = self.charges.true(key) if notice.ref == f"charges:{key}" else None
+        if charge is None or notice.payload["status"] != "succeeded":
+            raise Refused("invalid_arguments", f"{TOP_UP} of {notice.ref} is about no charge")
+        tx.insert(
+            self.credits.table,
+            {
+                "customer_id": charge.customer_id,
+                "amount": charge.amount,
+                "currency": charge.currency,
+                "reason": "top-up",
+                "event_id": notice.event_id,
+            },
+        )
 
     def _note_event(self, tx: Transaction, notice: Notice, *, applied: bool) -> None:
         tx.insert(

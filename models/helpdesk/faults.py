@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simharness.api import GATEWAY_EVENTS, Fault
+from simharness.api import Fault
+from simharness.models.helpdesk.own_knobs import EVENTS
 
 FAULTS: tuple[Fault, ...] = ()
 """Those that the product offers: a defect joins it with the first scenario that shows it."""
@@ -33,7 +34,7 @@ DEFECTS = (
         id="helpdesk.webhook-lost",
         doc="nobody listens to the events that tell what became of a refund",
         knobs={
-            "webhook.events": [kind for kind in GATEWAY_EVENTS if kind not in REFUND_EVENTS],
+            "webhook.events": [kind for kind in EVENTS if kind not in REFUND_EVENTS],
             "gateway.settle_after": "60s",
         },
     ),

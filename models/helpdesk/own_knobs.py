@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simharness.api import GATEWAY_EVENTS, gateway_knobs, knobs, webhook_knobs
+from simharness.models.helpdesk.billing import TOP_UP
 
 OWN = (
     knobs.choice(
@@ -48,4 +49,6 @@ OWN = (
         "reward.window", "10min", "time without a customer's message that `silence` pays for"
     ),
 )
-KNOBS = (*OWN, *gateway_knobs(), *webhook_knobs(kinds=GATEWAY_EVENTS))
+EVENTS = (*GATEWAY_EVENTS, TOP_UP)
+"""Kinds of events that the app may listen to."""
+KNOBS = (*OWN, *gateway_knobs(), *webhook_knobs(kinds=EVENTS))

@@ -183,7 +183,7 @@ def moved_by_agent(story: Story) -> dict[int, list[Moved]]:
     causes = causes_of(story)
     roots = (root_of(causes, (r.values["owner"], r.values["n"])) for r in requests)
     out: dict[int, list[Moved]] = {n: [] for owner, n in roots if owner == AGENT}
-    again = {moved.row.index for _, moved, _ in repeated_movements(story)}
+    again = {each.again.row.index for each in repeated_movements(story)}
     for moved in movements(story):
         if moved.root[0] == AGENT and moved.row.index not in again:
             out.setdefault(moved.root[1], []).append(moved)

@@ -11,6 +11,7 @@ from simharness.units import humanize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simharness.findings.causes import Op
     from simharness.findings.story import Story
     from simharness.kernel.journal import Row
 
@@ -26,8 +27,13 @@ class Tenure:
 
     @property
     def holder(self) -> str:
+        """Name who it was granted to."""
+        return str(self.grant.values["owner"])
+
+    @property
+    def by(self) -> str:
         """Name the operation that it was granted to."""
-        return f"{self.grant.values['owner']}#{self.grant.values['n']}"
+        return f"{self.holder}#{self.grant.values['n']}"
 
 
 def broken_leases(story: Story) -> Iterator[Finding]:
@@ -55,7 +61,7 @@ def broken_leases(story: Story) -> Iterator[Finding]:
             other = current.get(lease)
             granted = tenures[lease, v["token"]] = current[lease] = Tenure(row, v["expires"])
             if other is not None:
-                what = f"was given to {granted.holder} while {other.holder} held it"
+                what = f"was given to {granted.by} while {other.by} held it"
                 yield broken(story, row, other.holder, other.expires, what, other.grant, row)
     if current:
         last = story.rows[-1]
@@ -74,7 +80,7 @@ def untimely(story: Story, row: Row, tenure: Tenure) -> Iterator[Finding]:
         yield late(story, row, tenure, "ended", tenure.grant, row)
     elif row.t < tenure.expires:
         early = humanize(tenure.expires - row.t)
-        what = f"ended {early} earlier than {tenure.holder} had been told"
+        what = f"ended {early} earlier than {tenure.by} had been told"
         yield broken(story, row, tenure.holder, row.t, what, tenure.grant, row)
 
 
@@ -92,13 +98,29 @@ def outlived(story: Story, row: Row, tenure: Tenure | None) -> Iterator[Finding]
         if tenure is not None:
             yield broken(story, row, tenure.holder, tenure.expires, what, tenure.grant, row)
         else:
-            yield broken(story, row, writer, row.t, what, row)
+            yield broken(story, row, v["owner"], row.t, what, row)
+
+
+def late_writers(story: Story) -> dict[Op, str]:
+    """Give the operations that wrote under a lease that had ended, each with the lease."""
+    ends: dict[tuple[str, int], int] = {}
+    out: dict[Op, str] = {}
+    for row in story.of("LEASE", "LEASEEND", "LEASEWRITE"):
+        v = row.values
+        place = v["lease"], v["token"]
+        if row.kind == "LEASE":
+            ends[place] = v["expires"]
+        elif row.kind == "LEASEEND":
+            ends[place] = row.t
+        elif v["token"] < v["newest"] or row.t >= ends.get(place, row.t + 1):
+            out[v["owner"], v["n"]] = v["lease"]
+    return out
 
 
 def late(story: Story, row: Row, tenure: Tenure, how: str, *shown: Row) -> Finding:
     """Build the finding of a lease that was alive past its expiry."""
     by = humanize(row.t - tenure.expires)
-    what = f"of {tenure.holder} {how} {by} after it should have ended"
+    what = f"of {tenure.by} {how} {by} after it should have ended"
     return broken(story, row, tenure.holder, tenure.expires, what, *shown)
 
 

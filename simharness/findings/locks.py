@@ -109,7 +109,7 @@ def broken(
         step=story.step_of(row.index),
         t=row.t,
         keys=(lock,),
-        evidence={"lock": lock, "holder": named(holder), "expired_at": expired_at},
+        evidence={"lock": lock, "holder": holder[0], "expired_at": expired_at},
         events=events,
         explanation=what,
         mechanism=f"lock:{lock.partition(':')[0]}",

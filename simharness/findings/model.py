@@ -148,10 +148,11 @@ def strangers(account: Account, turn: Turn, known: Known) -> Iterator[tuple[str,
             if (table := known.table(word)) and not known.has_id(number, word):
                 yield "row", f"{table}:{number}"
         for ref in items:
-            table, _, name = ref.partition(":") if isinstance(ref, str) else ("", "", "")
+            # A name with a prefix says its table by itself.
+            table, _, name = ref.rpartition(":") if isinstance(ref, str) else ("", "", "")
             key = number_of(name)
             if key is not None and not known.has_text(name):
-                yield "row", f"{table}:{key}"
+                yield "row", f"{table}:{key}" if table else name
         return
     for name, value, bounded in leaves(turn.args, account.schema(turn.tool)):
         if type(value) is int:

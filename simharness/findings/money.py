@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Finding
+from simharness.findings.leases import late_writers
 from simharness.units import humanize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from simharness.findings.causes import Op
     from simharness.findings.story import Story
@@ -93,14 +94,29 @@ def op_of(row: Row) -> Op:
 # --- twice ----------------------------------------------------------------------------------------
 
 
-def repeated_movements(story: Story) -> list[tuple[Moved, Moved, str]]:
-    """Give what the harness moved twice, though it had been asked once: first, again, and why.
+class Repeated(NamedTuple):
+    """One movement that the harness made although it had made it before."""
+
+    first: Moved
+    again: Moved
+    why: str
+    """How the explanation goes on."""
+    mechanism: str
+
+
+def repeated_movements(story: Story) -> list[Repeated]:
+    """Give what the harness moved twice, though it had been asked once.
 
     It had been asked once where both stand for the same row, where one call moved the same amount
-    for the same thing twice, or where an actor gave the same key while that was to be kept.
+    for the same thing twice, or where an actor gave the same key while that was to be kept. It
+    also had where two did one job, which a lease was to keep to one of them: both moved the same
+    amount for the same thing under that lease, one of them after it had ended.
     """
-    out: list[tuple[Moved, Moved, str]] = []
+    out: list[Repeated] = []
     seen: dict[tuple[object, ...], Moved] = {}
+    late = late_writers(story)
+    leases = tuple(late.values())
+    under = {op_of(row): row.values["lease"] for row in story.of("LEASEWRITE")} if late else {}
     for moved in movements(story):
         request = moved.request
         if moved.at_start or request is None:
@@ -115,18 +131,32 @@ def repeated_movements(story: Story) -> list[tuple[Moved, Moved, str]]:
         if v["of"] and moved.root in story.calls:
             call = f"by {moved.root[0]}#{moved.root[1]} for {v['of']}"
             places.append((("call", moved.kind, v["of"], v["amount"], moved.root), call))
+        lease = under.get(moved.root, "")
+        if v["of"] and lease in leases:
+            job = f"for {v['of']} under lease {lease}"
+            places.append((("lease", moved.kind, v["of"], v["amount"], lease), job))
         for place, why in places:
             first = seen.setdefault(place, moved)
-            kept = first.request is None or request.t < first.request.values["until"]
-            if first is not moved and (place[0] != "key" or kept):
-                out.append((first, moved, why))
+            if first is not moved and asked_once(str(place[0]), first, moved, late):
+                broken = f"lease:{lease.partition(':')[0]}" if place[0] == "lease" else ""
+                out.append(Repeated(first, moved, why, broken or moved.mechanism))
                 break
     return out
 
 
+def asked_once(what: str, first: Moved, moved: Moved, late: Mapping[Op, str]) -> bool:
+    """Tell whether two movements that have something in common were asked for once."""
+    request, again = first.request, moved.request
+    if what == "key":
+        return request is None or again is None or again.t < request.values["until"]
+    if what == "lease":
+        return first.root[0] != moved.root[0] and (first.root in late or moved.root in late)
+    return True
+
+
 def repeated_by_harness(story: Story) -> Iterator[Finding]:
     """Find charges and refunds that the harness made twice (H225)."""
-    for first, moved, why in repeated_movements(story):
+    for first, moved, why, mechanism in repeated_movements(story):
         refs = list(dict.fromkeys((first.ref, moved.ref)))
         v = moved.row.values
         yield found(
@@ -138,6 +168,7 @@ def repeated_by_harness(story: Story) -> Iterator[Finding]:
             (first.row.index, moved.row.index),
             f"{moved.amount} {v['currency']} were moved twice {why}, the second time "
             f"{humanize(moved.row.t - first.row.t)} after the first",
+            mechanism,
         )
 
 
@@ -149,7 +180,7 @@ def over_refunds(story: Story) -> Iterator[Finding]:
 
     What the harness paid back twice is H225's.
     """
-    again = {moved.row.index for _, moved, _ in repeated_movements(story)}
+    again = {each.again.row.index for each in repeated_movements(story)}
     charged: dict[str, int] = defaultdict(int)
     refunds: dict[str, list[Moved]] = defaultdict(list)
     told: set[str] = set()
@@ -216,7 +247,7 @@ def wrong_books(story: Story) -> Iterator[Finding]:
     of_charge: dict[str, list[Moved]] = defaultdict(list)
     for moved in movements(story):
         of_charge[moved.charge].append(moved)
-    again = {moved.row.index for _, moved, _ in repeated_movements(story)}
+    again = {each.again.row.index for each in repeated_movements(story)}
     unsettled = under_way(story)
     some = next((row.values["gateway"] for row in story.of("LEDGER", "GATEWAY")), "")
     for row in books:
@@ -280,6 +311,7 @@ def found(
     evidence: dict[str, Any],
     events: tuple[int, ...],
     explanation: str,
+    mechanism: str = "",
 ) -> Finding:
     """Build the finding that a movement completes."""
     return Finding(
@@ -290,5 +322,5 @@ def found(
         evidence=evidence,
         events=events,
         explanation=explanation,
-        mechanism=moved.mechanism,
+        mechanism=mechanism or moved.mechanism,
     )

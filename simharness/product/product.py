@@ -436,11 +436,11 @@ class Product(Operations):
     ) -> Answer[dict[str, Any]]:
         """End the episode. refs names the rows that the outcome rests on, as table:id."""
         yield from ()  # a generator, like all tools
-        for ref in refs or ():
+        named = tuple(self.row_name(ref) for ref in refs or ())
+        for ref in named:
             table, _, key = ref.partition(":")
             if table not in self.stores or not key:
                 raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
-        named = tuple(self.row_name(ref) for ref in refs or ())
         self.ending = Ending(message=message, outcome=outcome, refs=named)
         return {"finished": True}
 

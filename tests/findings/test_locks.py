@@ -31,7 +31,7 @@ def test_a_lock_with_two_holders_is_broken() -> None:
     second = j.lock("user/2", t=4)
     (finding,) = j.found(broken_locks)
     assert (finding.code, finding.keys, finding.t) == ("H315", ("deals:7",), 4)
-    assert finding.evidence == {"lock": "deals:7", "holder": "user/1#8", "expired_at": 4}
+    assert finding.evidence == {"lock": "deals:7", "holder": "user/1", "expired_at": 4}
     assert finding.events == (first, second)
     assert finding.mechanism == "lock:deals"
     assert finding.explanation == "lock deals:7 was given to user/2#8 while user/1#8 held it"

@@ -199,6 +199,50 @@ def test_what_was_asked_once_is_moved_once(
         assert findings[0].evidence == {"charges": refs, "amount": 100, "currency": "USD"}
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "found"),
+    [
+        # The second holder charges, and so had the first, after its end.
+        ({"by": ("a", 2), "token": 1, "t": 110}, {"by": ("b", 2), "token": 2, "t": 120}, True),
+        ({"by": ("b", 2), "token": 2, "t": 110}, {"by": ("a", 2), "token": 1, "t": 120}, True),
+        # The first had charged in time: the second does it again of its own accord.
+        ({"by": ("a", 2), "token": 1, "t": 99}, {"by": ("b", 2), "token": 2, "t": 120}, False),
+        # Something else, or somebody who does it twice.
+        (
+            {"by": ("a", 2), "token": 1, "t": 110},
+            {"by": ("b", 2), "token": 2, "t": 120, "of": "orders:2"},
+            False,
+        ),
+        (
+            {"by": ("a", 2), "token": 1, "t": 110},
+            {"by": ("b", 2), "token": 2, "t": 120, "amount": 99},
+            False,
+        ),
+        ({"by": ("a", 2), "token": 1, "t": 110}, {"by": ("a", 3), "token": 1, "t": 120}, False),
+    ],
+)
+def test_a_job_is_done_once_by_those_whom_a_lease_keeps_apart(
+    first: dict[str, Any], again: dict[str, Any], found: bool
+) -> None:
+    j = Money()
+    j.add("LEASE", 0, owner="a", n=1, lease="charges", token=1, expires=100)
+    j.add("LEASEEND", 100, owner="a", n=1, lease="charges", token=1, reason="expired")
+    j.add("LEASE", 101, owner="b", n=1, lease="charges", token=2, expires=201)
+    rows: list[int] = []
+    for k, each in enumerate((first, again), 1):
+        more: dict[str, Any] = {"of": "orders:1", **each}
+        (owner, n), token = more["by"], more.pop("token")
+        newest = 1 + (more["t"] > 100)
+        j.add("LEASEWRITE", more["t"], owner=owner, n=n, lease="charges", token=token,
+              newest=newest)  # fmt: skip
+        rows.append(j.move(f"charges:{k}", **more))
+    findings = j.found(repeated_by_harness)
+    assert [f.events for f in findings] == ([tuple(rows)] if found else [])
+    for finding in findings:
+        assert finding.evidence["charges"] == ["charges:1", "charges:2"]
+        assert finding.mechanism == "lease:charges"
+
+
 def test_what_no_call_has_asked_for_may_be_asked_for_again() -> None:
     j = Money()
     for ref in ("charges:1", "charges:2"):

@@ -29,7 +29,8 @@ def refund(task: Task) -> Acts:
         # Failing later is the gateway's way here: another attempt goes through.
         told = yield Call("refund", {"charge_id": "CH-1", "amount": 8_000})
     yield Call("set_status", {"ticket_id": "TK-1", "status": "solved"})
-    yield Call("finish", {"message": "It is back.", "refs": ["tickets:TK-1", "refunds:RF-1"]})
+    refs = ["tickets:TK-1", "RF-1", "charges:1", "orders:1"]
+    yield Call("finish", {"message": "It is back.", "refs": refs})
 
 
 def announce(task: Task) -> Acts:
@@ -88,7 +89,7 @@ def forget(task: Task) -> Acts:
 def stranger(task: Task) -> Acts:
     """Name a ticket that nobody has told of."""
     yield Call("set_status", {"ticket_id": "TK-77", "status": "solved"})
-    yield Call("finish", {"message": "Done.", "refs": ["tickets:TK-88", "tickets:TK-1"]})
+    yield Call("finish", {"message": "Done.", "refs": ["tickets:TK-88", "TK-1", "CH-66"]})
 
 
 class Task1(Scenario["DeskLab"]):

@@ -60,7 +60,7 @@ def test_a_well_run_helpdesk_pays_too() -> None:
 def test_refs_are_taken_as_they_are_shown() -> None:
     outcome = run("refund")
     ending = outcome.episode.product.ending
-    assert ending.refs == ("tickets:1", "refunds:1")
+    assert ending.refs == ("tickets:1", "refunds:1", "charges:1", "orders:1")
 
 
 def test_a_claim_that_the_gateway_gives_the_lie_is_the_models() -> None:
@@ -112,7 +112,7 @@ def test_a_stale_row_with_a_prefix_is_told_with_what_was_shown() -> None:
 def test_an_id_that_nobody_told_of_is_ungrounded() -> None:
     outcome = run("refund", policy="stranger")
     found = [f for f in outcome.verdict.findings if f.code == "M111"]
-    assert [f.evidence["value"] for f in found] == ["TK-77", "tickets:88"]
+    assert [f.evidence["value"] for f in found] == ["TK-77", "tickets:88", "CH-66"]
     assert found[0].keys == ("tickets:77",)
 
 

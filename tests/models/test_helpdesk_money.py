@@ -328,10 +328,39 @@ def test_a_lease_that_has_ended_writes_no_charge() -> None:
             house.request(workers[n], "charge", order_id=4, amount=2_500, **USD)
             for n in ("worker-a", "worker-b")
         ]
-        late = house.findings("H315")
+        found = house.findings()
         if fencing:
-            assert (told[0].code, told[1]["order_id"], late) == ("conflict", 4, [])
+            assert (told[0].code, told[1]["order_id"], found) == ("conflict", 4, [])
             assert len(house.call(ANN, "list_charges", order_id=4)["ids"]) == 1
         else:
             assert [answer["id"] for answer in told] == ["CH-4", "CH-5"]
-            assert {f.evidence["holder"].partition("#")[0] for f in late} == {"worker-a"}
+            by_code = {f.code: f for f in found}
+            assert set(by_code) == {"H315", "H225"}
+            assert by_code["H315"].evidence["holder"] == "worker-a"
+            assert by_code["H225"].evidence["charges"] == ["charges:4", "charges:5"]
+
+
+@pytest.mark.parametrize(("dedupe", "credits"), [(True, 1), (False, 2)])
+@pytest.mark.parametrize("after", ["0s", "60s"])
+def test_a_top_up_that_is_delivered_again_adds_credit_once(
+    dedupe: bool, credits: int, after: str
+) -> None:
+    house = House({"webhook.dedupe": dedupe, "db.latency": "11s"})
+    told = event("ev-1", "CH-1", "succeeded", "09:00:00", "topup.succeeded")
+    first = house.start(ANYBODY, "gateway.deliver", event=told)
+    again = house.start(ANYBODY, "gateway.deliver", event=told, after=after)
+    house.ended(first, again)
+    rows = list(house.desk.credits.table)
+    assert [(row.customer_id, row.amount, row.event_id) for row in rows] == [
+        (1, 10_000, "ev-1")
+    ] * credits
+    assert [f.code for f in house.findings()] == ["H314"] * (credits - 1)
+
+
+@pytest.mark.parametrize(("ref", "status"), [("CH-1", "failed"), ("RF-1", "succeeded")])
+def test_a_top_up_is_about_a_charge_that_has_succeeded(ref: str, status: str) -> None:
+    house = House()
+    house.call(ANN, "refund", charge_id="CH-1", amount=1)
+    told = event("ev-1", ref, status, "09:00:00", "topup.succeeded")
+    house.call(ANYBODY, "gateway.deliver", event=told)
+    assert list(house.desk.credits.table) == []
