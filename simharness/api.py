@@ -31,6 +31,7 @@ from simharness.parts.table import Change, Table
 from simharness.parts.transaction import Basis, Transaction
 from simharness.parts.users import Population, scaled
 from simharness.parts.webhook import Inbox, Notice, Webhook
+from simharness.parts.where import between, every, where
 from simharness.product import knobs
 from simharness.product.fault import Fault, Trigger
 from simharness.product.goal import MILLION, Criterion, Ending
@@ -115,10 +116,12 @@ __all__ = [
     "Webhook",
     "World",
     "Zone",
+    "between",
     "bind_gateway",
     "bind_outbox",
     "bind_queue",
     "bind_webhook",
+    "every",
     "format_instant",
     "format_local",
     "gateway_knobs",
@@ -136,6 +139,7 @@ __all__ = [
     "store",
     "tool",
     "webhook_knobs",
+    "where",
     "write_tool",
     "zone",
     "zone_names",

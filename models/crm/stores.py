@@ -35,9 +35,18 @@ class CrmStores(Product):
 
     users = store(User, views=("auth", "detail"), write=("lock", "lock_wait", "scope"))
     accounts = store(Account, views=("detail", "list", "search", "feed"), unique=("domain",))
-    contacts = store(Contact, views=("detail", "search"), unique=("email",))
-    deals = store(Deal, views=("detail", "list", "search", "feed", "export"))
-    activities = store(Activity, views=("list",))
+    contacts = store(
+        Contact,
+        views=("detail", "search"),
+        unique=("email",),
+        indexes=("email", "account_id"),
+    )
+    deals = store(
+        Deal,
+        views=("detail", "list", "search", "feed", "export"),
+        indexes=("stage", "owner_id", "account_id", "champion_id"),
+    )
+    activities = store(Activity, views=("list",), indexes=("deal_id",))
     emails = store(Email, views=())
     meetings = store(Meeting, views=())
     quotes = store(Quote, views=())
@@ -82,8 +91,8 @@ class CrmStores(Product):
 
     def open_deal_of(self, user_id: int) -> Deal | None:
         """Give the first open deal that a user owns."""
-        for deal in self.deals.table:
-            if deal.owner_id == user_id and deal.stage in OPEN_STAGES:
+        for deal in self.deals.table.where(owner_id=user_id):
+            if deal.stage in OPEN_STAGES:
                 return deal
         return None
 
@@ -91,11 +100,6 @@ class CrmStores(Product):
 def has_role(user: User, role: str) -> bool:
     """Tell whether a role is among a user's: the own one and those granted."""
     return role == user.role or role in user.grants
-
-
-def every(row: object) -> bool:
-    """Match all rows."""
-    return True
 
 
 def found(row: T | None, kind: str, key: int) -> T:

@@ -94,14 +94,13 @@ class Billing(HelpdeskStores):
         self.begin_books()
         ref = f"charges:{charge.id}"
         self._tell_of("charge", ref, f"orders:{charge.order_id}", charge)
-        for refund in self.refunds.table:
-            if refund.charge_id == charge.id:
-                self._tell_of("refund", f"refunds:{refund.id}", ref, refund)
+        for refund in self.refunds.table.where(charge_id=charge.id):
+            self._tell_of("refund", f"refunds:{refund.id}", ref, refund)
         self._tell_of("chargeback", ref, ref, None)
 
     def _tell_of(self, kind: Any, ref: str, of: str, row: Charge | Refund | None) -> None:
         name = self.shown_ref(ref)
-        entry = next((e for e in self.entries.table if (e.kind, e.ref) == (kind, name)), None)
+        entry = next(iter(self.entries.table.where(kind=kind, ref=name)), None)
         if entry is not None:
             moved = Movement(kind, ref, of, entry.amount, entry.currency, entry.at)
             self.gateway.open(moved)
@@ -159,11 +158,7 @@ class Billing(HelpdeskStores):
 
     def refunds_of(self, charge_id: int) -> list[Refund]:
         """Give the refunds of a charge that haven't failed."""
-        return [
-            refund
-            for refund in self.refunds.table
-            if refund.charge_id == charge_id and refund.status != "failed"
-        ]
+        return self.refunds.table.where(lambda row: row.status != "failed", charge_id=charge_id)
 
     def left_of(self, charge: Charge) -> int:
         """Give what may still be paid back of a charge."""
@@ -194,10 +189,13 @@ class Billing(HelpdeskStores):
         order = tx.row(self.orders.table, order_id)
         if order is None:
             return
-        rows = (tx.row(self.charges.table, key) for key in (*self.charges.table.rows, *charge))
+        # No charge changes its order and no refund its charge: where they were is where they are.
+        of_order = (row.id for row in self.charges.table.where(order_id=order_id))
+        rows = (tx.row(self.charges.table, key) for key in (*of_order, *charge))
         charges = [row for row in rows if row is not None and row.order_id == order_id]
         ids = {row.id for row in charges}
-        back = (tx.row(self.refunds.table, key) for key in (*self.refunds.table.rows, *refund))
+        of_charges = sorted(r.id for key in ids for r in self.refunds.table.where(charge_id=key))
+        back = (tx.row(self.refunds.table, key) for key in (*of_charges, *refund))
         refunds = [row for row in back if row is not None and row.charge_id in ids]
         status = order_status(order, charges, refunds)
         if status != order.status:
@@ -240,7 +238,7 @@ class Billing(HelpdeskStores):
 
     def _failed_before(self, order_id: int, amount: int) -> int | None:
         """Give the last charge of an order if it was for as much and has failed."""
-        of_order = [c for c in self.charges.table if c.order_id == order_id]
+        of_order = self.charges.table.where(order_id=order_id)
         last = of_order[-1] if of_order else None
         again = last is not None and (last.status, last.amount) == ("failed", amount)
         return last.id if last is not None and again else None

@@ -48,8 +48,7 @@ def merges(desk: Threads) -> list[str]:
             out.append(f"tickets:{ticket.id} is merged, and {ticket.status}")
         out += [
             f"messages:{message.id} was left behind on tickets:{ticket.id}, which is merged"
-            for message in desk.messages.table
-            if message.ticket_id == ticket.id
+            for message in desk.messages.table.where(ticket_id=ticket.id)
         ]
     return out
 

@@ -43,13 +43,21 @@ class HelpdeskStores(Paid):
 
     customers = store(Customer, write=())
     agents = store(Agent, views=("auth", "detail"), write=LOCKS)
-    tickets = store(Ticket, views=("detail", "list", "search", "feed", "export"))
-    messages = store(Message, views=("list",))
+    tickets = store(
+        Ticket,
+        views=("detail", "list", "search", "feed", "export"),
+        indexes=("status", "assignee_id", "customer_id"),
+    )
+    messages = store(Message, views=("list",), indexes=("ticket_id",))
     orders = store(Order, write=LOCKS)
-    charges = store(Charge, views=("detail", "list"), write=LOCKS)
-    refunds = store(Refund, views=("detail", "list"), write=LOCKS)
+    charges = store(
+        Charge, views=("detail", "list"), indexes=("customer_id", "order_id"), write=LOCKS
+    )
+    refunds = store(
+        Refund, views=("detail", "list"), indexes=("charge_id", "idempotency_key"), write=LOCKS
+    )
     credits = store(Credit, views=())
-    entries = store(Entry, views=("list",), table="ledger")
+    entries = store(Entry, views=("list",), indexes=("order_id", "ref"), table="ledger")
     webhooks = store(Event, views=())
     policies = store(Policy, views=("search",))
     escalations = store(Escalation, views=())

@@ -94,9 +94,8 @@ class Threads(HelpdeskStores):
     def _thread(self, customer_id: int, subject: str) -> Ticket | None:
         """Give the ticket of a thread that isn't closed, the oldest where there are several."""
         wanted = thread_of(subject)
-        for ticket in self.tickets.table:
-            own = ticket.customer_id == customer_id and ticket.status != "closed"
-            if own and thread_of(ticket.subject) == wanted:
+        for ticket in self.tickets.table.where(customer_id=customer_id):
+            if ticket.status != "closed" and thread_of(ticket.subject) == wanted:
                 return ticket
         return None
 

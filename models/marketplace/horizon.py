@@ -51,7 +51,7 @@ class Horizon:
         market = self.market
         where = zone(provider.zone)
         slots = market.slots.table
-        own = [slot for slot in slots if slot.provider_id == provider.id]
+        own = slots.where(provider_id=provider.id)
         own.sort(key=lambda slot: (-slot.starts_at, slot.id))
         for slot in own:
             wall = slot.starts_at + where.offset(slot.starts_at)
@@ -82,13 +82,12 @@ class Horizon:
         with_hours = [p for p in market.providers.table if p.hours]
         for slot in self._made(with_hours, last):
             times = slot.starts_at, slot.ends_at
-            same = [s for s in slots if s.provider_id == slot.provider_id]
+            same = slots.where(provider_id=slot.provider_id)
             if any(overlap(*times, s.starts_at, s.ends_at) for s in same):
                 continue  # it was made by hand before
             away = any(
-                block.provider_id == slot.provider_id
-                and overlap(*times, block.starts_at, block.ends_at)
-                for block in market.blocks.table
+                overlap(*times, block.starts_at, block.ends_at)
+                for block in market.blocks.table.where(provider_id=slot.provider_id)
             )
             tx.insert(
                 slots,

@@ -80,8 +80,8 @@ class Claim:
         for slot_id, quantity in self.wanted.items():
             if market.places.free(slot_id) >= quantity:
                 continue
-            for hold in market.holds.table:
-                in_force = hold.status in ("active", "confirmed") and hold.slot_id == slot_id
+            for hold in market.holds.table.where(slot_id=slot_id):
+                in_force = hold.status in ("active", "confirmed")
                 if in_force and hold.quantity == quantity and hold.customer_id != customer_id:
                     out[slot_id] = hold
         return out

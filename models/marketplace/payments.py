@@ -62,8 +62,8 @@ class Payments(RemoteCalendar):
             )
         under_way = sum(
             payment.amount
-            for payment in self.payments.table
-            if payment.booking_id == booking.id and payment.status == "pending"
+            for payment in self.payments.table.where(booking_id=booking.id)
+            if payment.status == "pending"
         )
         due = max(0, self.due(booking) - under_way)
         if amount > due:
@@ -98,9 +98,9 @@ class Payments(RemoteCalendar):
 
         `arrived`: only money whose event has come; that of the rest decides about it.
         """
-        for payment in self.payments.table:
+        for payment in self.payments.table.where(booking_id=booking_id):
             key = payment.id
-            if payment.booking_id != booking_id or payment.status != "succeeded":
+            if payment.status != "succeeded":
                 continue
             if key not in self._going_back and not (arrived and key in self.moving):
                 self._going_back.add(key)

@@ -69,9 +69,8 @@ class Places:
         """Give the number of the next hold of a slot."""
         token = self._tokens.get(slot_id)
         if token is None:
-            token = max(
-                (h.token for h in self.market.holds.table if h.slot_id == slot_id), default=0
-            )
+            holds = self.market.holds.table.where(slot_id=slot_id)
+            token = max((hold.token for hold in holds), default=0)
         self._tokens[slot_id] = token + 1
         return token + 1
 

@@ -42,7 +42,7 @@ class RemoteCalendar(Isolation):
             table = self.remote_events.table
             # What the booking is by now, which may be more than this call has made of it.
             now = self.bookings.table.rows[booking.id]
-            known = announced or next((e.id for e in table if e.booking_id == booking.id), 0)
+            known = announced or next((e.id for e in table.where(booking_id=booking.id)), 0)
             status = "booked" if now.status == "confirmed" else "cancelled"
             fields = {"slot_id": now.slot_id, "booking_id": now.id, "status": status}
             tx = Transaction(op)

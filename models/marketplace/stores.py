@@ -43,14 +43,27 @@ class MarketStores(Paid):
     customers = store(Customer, views=())
     providers = store(Provider, views=("list",))
     services = store(Service, views=("list",))
-    slots = store(Slot, views=("detail", "search", "feed"), write=("lock_wait",))
-    holds = store(Hold, views=())
-    bookings = store(Booking, views=("detail", "list"), unique=("hold_id",), write=())
+    slots = store(
+        Slot,
+        views=("detail", "search", "feed"),
+        indexes=(("service_id", "starts_at"), ("provider_id", "starts_at")),
+        write=("lock_wait",),
+    )
+    holds = store(Hold, views=(), indexes=("slot_id", "customer_id"))
+    bookings = store(
+        Booking,
+        views=("detail", "list"),
+        unique=("hold_id",),
+        indexes=("customer_id", "slot_id"),
+        write=(),
+    )
     coupons = store(Coupon, views=(), unique=("code",))
-    payments = store(Payment, views=("detail",), write=())
-    waitlist = store(Waiting, views=())
-    blocks = store(Block, views=())
-    remote_events = store(RemoteEvent, views=())
+    payments = store(
+        Payment, views=("detail",), indexes=("booking_id", "idempotency_key"), write=()
+    )
+    waitlist = store(Waiting, views=(), indexes=("slot_id",))
+    blocks = store(Block, views=(), indexes=("provider_id",))
+    remote_events = store(RemoteEvent, views=(), indexes=("booking_id",))
     emails = store(Email, views=())
 
     waits = (*Paid.waits, "gateway", "webhook", "remote")
@@ -132,8 +145,8 @@ class MarketStores(Paid):
         """Add up what has been paid for a booking and not given back."""
         return sum(
             payment.amount
-            for payment in self.payments.table
-            if payment.booking_id == booking_id and payment.status == "succeeded"
+            for payment in self.payments.table.where(booking_id=booking_id)
+            if payment.status == "succeeded"
         )
 
     def booking_of(self, hold_id: int) -> Booking | None:
@@ -174,11 +187,6 @@ class MarketStores(Paid):
             coupon = self.coupons.true(key or 0)
             if coupon is not None and coupon.used > 0:
                 tx.update(self.coupons.table, coupon.id, {"used": coupon.used - 1})
-
-
-def every(row: object) -> bool:
-    """Match all rows."""
-    return True
 
 
 def found(row: T | None, kind: str, key: int) -> T:

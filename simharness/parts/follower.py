@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic
 
 from simharness.kernel.draws import Stream
 from simharness.parts.row import R
+from simharness.parts.where import ANYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from simharness.kernel.operation import Span
     from simharness.kernel.world import World
     from simharness.parts.table import Change, Table
+    from simharness.parts.where import Where
 
 
 class Follower(Generic[R]):
@@ -82,14 +84,17 @@ class Follower(Generic[R]):
         """Give a row as the follower has it at `order`, or None."""
         return self.table.row_at(key, order)
 
-    def where(self, matches: Callable[[R], bool], order: int) -> list[R]:
-        """Give the rows that match as the follower has them at `order`, by id."""
+    def where(self, matches: Callable[[R], bool], order: int, where: Where = ANYWHERE) -> list[R]:
+        """Give the rows that match as the follower has them at `order`, by id.
+
+        `where` is a part of what `matches` asks.
+        """
         before: dict[int, R | None] = {}
         for change in self.table.changes_after(order):
             before.setdefault(change.key, change.old)
         if not before:
-            return self.table.where(matches)
-        out = [row for row in self.table if row.id not in before and matches(row)]
+            return self.table.among(where, matches)
+        out = [row for row in self.table.among(where, matches) if row.id not in before]
         out += [row for row in before.values() if row is not None and matches(row)]
         out.sort(key=lambda row: row.id)
         return out

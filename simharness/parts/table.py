@@ -11,7 +11,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
 from simharness.errors import HarnessError, UsageError
+from simharness.parts.index import Index, narrowest
 from simharness.parts.row import SYSTEM_COLUMNS, R, RowType
+from simharness.parts.where import Where, every
 from simharness.values import fast_packer
 
 if TYPE_CHECKING:
@@ -59,10 +61,15 @@ class StatementListener(Protocol):
 class Template(Generic[R]):
     """The rows that worlds of one scenario start from, shared and never written to."""
 
-    __slots__ = ("digest", "name", "row_type", "rows", "unique")
+    __slots__ = ("digest", "indexes", "name", "row_type", "rows", "unique")
 
     def __init__(
-        self, name: str, row_type: RowType[R], rows: Iterable[R], unique: tuple[str, ...]
+        self,
+        name: str,
+        row_type: RowType[R],
+        rows: Iterable[R],
+        unique: tuple[str, ...],
+        indexes: tuple[tuple[str, ...], ...] = (),
     ) -> None:
         self.name = name
         self.row_type = row_type
@@ -81,6 +88,7 @@ class Template(Generic[R]):
                     )
                 held[value] = row.id
             self.unique[column] = held
+        self.indexes = tuple(Index(columns, self.rows.values()) for columns in indexes)
         self.digest = (
             sum(row_hash(name, row_type, row) for row in self.rows.values()) % _DIGEST_MODULUS
         )
@@ -102,6 +110,7 @@ class Table(Generic[R]):
         "changes",
         "clock",
         "history",
+        "indexes",
         "leases",
         "listeners",
         "name",
@@ -123,6 +132,7 @@ class Table(Generic[R]):
         self.row_type = template.row_type
         self.rows = template.rows
         self.unique = template.unique
+        self.indexes = template.indexes
         self._owned = False
         self.top = next(reversed(template.rows), 0)
         """The largest id ever given out."""
@@ -147,9 +157,23 @@ class Table(Generic[R]):
         """Give the committed row, or None."""
         return self.rows.get(key)
 
-    def where(self, predicate: Callable[[R], bool]) -> list[R]:
-        """Give the committed rows that match, in order of id."""
-        return [row for row in self.rows.values() if predicate(row)]
+    def where(self, predicate: Callable[[R], bool] = every, /, **columns: object) -> list[R]:
+        """Give the committed rows that match and whose columns equal these values, by id.
+
+        An index of such a column spares the look at all other rows.
+        """
+        if not columns:
+            return [row for row in self.rows.values() if predicate(row)]
+        asked = Where(columns)
+        return self.among(asked, asked.predicate(predicate))
+
+    def among(self, where: Where, matches: Callable[[R], bool]) -> list[R]:
+        """Give the committed rows that match, by id; `where` is a part of what `matches` asks."""
+        keys = narrowest(self.indexes, where)
+        rows = self.rows
+        if keys is None:
+            return [row for row in rows.values() if matches(row)]
+        return [row for row in map(rows.__getitem__, keys) if matches(row)]
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.rows.values())
@@ -256,6 +280,7 @@ class Table(Generic[R]):
         if not self._owned:
             self.rows = dict(self.rows)
             self.unique = {column: dict(held) for column, held in self.unique.items()}
+            self.indexes = tuple(index.copy() for index in self.indexes)
             self._owned = True
 
     def _reindex(self, key: int, old: R | None, new: R | None) -> None:
@@ -264,6 +289,8 @@ class Table(Generic[R]):
                 del held[value]
             if new is not None and (value := getattr(new, column)) is not None:
                 held[value] = key
+        for index in self.indexes:
+            index.move(key, old, new)
 
     def taken_by(self, column: str, value: object) -> int | None:
         """Give the id of the row that holds `value` in a unique column, or None."""

@@ -8,6 +8,7 @@ from simharness.kernel import journal
 from simharness.parts.cache import Cache
 from simharness.parts.follower import Follower
 from simharness.parts.row import R
+from simharness.parts.where import ANYWHERE
 from simharness.product.view import INDEX, PRIMARY, REPLICA, View
 
 if TYPE_CHECKING:
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
 
     from simharness.kernel.operation import Operation
     from simharness.parts.table import Table
+    from simharness.parts.where import Where
     from simharness.product.view import ViewParts
 
 
 class Query(NamedTuple):
-    """A question to a view of many rows: its canonical text and its predicate."""
+    """A question to a view of many rows."""
 
     text: str
+    """Canonical: under it the answer is cached."""
     matches: Callable[[Any], bool]
+    """The whole predicate."""
+    where: Where = ANYWHERE
+    """Those parts of it that an index can look up."""
 
 
 class RowsView(View[R]):
@@ -133,7 +139,7 @@ class QueryView(RowsView[R]):
                 if self.mechanism in world.repair:
                     # The truth under the entry's own order: a repair that changes no row changes no
                     # journal row.
-                    rows = tuple(self.table.where(query.matches))
+                    rows = tuple(self.table.among(query.where, query.matches))
                 self._served(op, query, rows, order, self.from_cache)
                 # As `say_as_of` does, without its call: hits are what there is most of.
                 if entry.as_of < op.as_of:
@@ -145,7 +151,7 @@ class QueryView(RowsView[R]):
             world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, text))
         yield op.latency(self.waits.db, "db", k)
         if self.route == PRIMARY and self.refill == PRIMARY:
-            rows, order = tuple(self.table.where(query.matches)), world.order
+            rows, order = tuple(self.table.among(query.where, query.matches)), world.order
             source, as_of = self.from_primary, world.ticks
         else:
             rows, order, source, as_of = self._routed(op, query, refilling=cache.ttl > 0)
@@ -167,15 +173,15 @@ class QueryView(RowsView[R]):
         elif self.route == INDEX:
             follower, source = self.index, world.numbers[INDEX]
         else:
-            rows = tuple(self.table.where(query.matches))
+            rows = tuple(self.table.among(query.where, query.matches))
             return rows, world.order, self.from_primary, world.ticks
         order = follower.order()
-        found = follower.where(query.matches, order)
+        found = follower.where(query.matches, order, query.where)
         if follower is self.index and self.hydrate == PRIMARY:
             now = self.table.rows
             found = [now[row.id] for row in found if row.id in now]
         if follower.mechanism in world.repair and self.wrong(query, found, order, op.begin_order):
-            found = self.table.where(query.matches)
+            found = self.table.among(query.where, query.matches)
         return tuple(found), order, source, follower.as_of()
 
     def _served(

@@ -12,6 +12,7 @@ from simharness.parts.refusal import Refused
 from simharness.parts.row import R, RowType
 from simharness.parts.table import Table, Template
 from simharness.parts.transaction import Basis, Transaction
+from simharness.parts.where import ANYWHERE, Where, every
 from simharness.product.export import ExportView
 from simharness.product.feed import FeedView
 from simharness.product.rows_view import Query, QueryView
@@ -29,7 +30,7 @@ from simharness.product.store_spec import (
 from simharness.product.view import Breach, DetailView, View, ViewParts, Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     from simpy.events import Event
 
@@ -353,6 +354,7 @@ def store(
     *,
     views: Iterable[str] = ("detail",),
     unique: Iterable[str] = (),
+    indexes: Iterable[str | tuple[str, ...]] = (),
     write: Iterable[str] = WRITE_KNOBS,
     table: str = "",
 ) -> Store[R]:
@@ -361,19 +363,27 @@ def store(
     Each world's product gets a `Store` in its place.
 
     `views` names the ways to read it (detail, list, search, auth, feed, export), `unique` the
-    columns whose values are unique. `write` names the knobs of its writes that some tool reads:
+    columns whose values are unique. `indexes` names columns by which rows are looked up: one, or
+    several of which the last may also be asked for by a span. `write` names the knobs of its
+    writes that some tool reads:
     without a tool that takes if_version there is no `token`, without an edit no `scope`. `table`
     is the table's name where the attribute can't be called so.
     """
     # `Product.__init__` puts the Store in its place.
-    return StoreSpec(row, views, unique, write, table)  # type: ignore[return-value]
+    return StoreSpec(row, views, unique, write, table, indexes)  # type: ignore[return-value]
 
 
-def query(matches: Any, /, **fields: object) -> Query:
-    """Build a query whose text names its fields: `query(pred, stage="negotiation", page=1)`."""
-    return Query(
-        ",".join(f"{k}={_escaped(v)}" for k, v in fields.items() if v is not None), matches
-    )
+def query(
+    matches: Callable[[Any], bool] = every, where: Where = ANYWHERE, /, **fields: object
+) -> Query:
+    """Build a query for the rows that match and meet the conditions of `where`.
+
+    Its text names the columns that have to equal a value, and then the fields: those must tell all
+    else that the answer depends on, the spans of `where` among it.
+    """
+    named = {**where.equal, **fields}
+    text = ",".join(f"{k}={_escaped(v)}" for k, v in named.items() if v is not None)
+    return Query(text, where.predicate(matches), where)
 
 
 def _escaped(value: object) -> object:

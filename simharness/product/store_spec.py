@@ -54,10 +54,13 @@ class StoreSpec(Generic[R]):
         unique: Iterable[str],
         write: Iterable[str] = WRITE_KNOBS,
         table: str = "",
+        indexes: Iterable[str | tuple[str, ...]] = (),
     ) -> None:
         self.row_type = RowType(row)
         self.views = tuple(views)
         self.unique = tuple(unique)
+        self.indexes = tuple((i,) if isinstance(i, str) else i for i in indexes)
+        """Columns by which rows are looked up; of several the last may be asked for by a span."""
         self.write = tuple(write)
         """Those of WRITE_KNOBS that a tool of the product reads."""
         self.name = table
@@ -69,10 +72,20 @@ class StoreSpec(Generic[R]):
         for column in self.unique:
             if column not in self.row_type.by_name:
                 raise UsageError(f"unique column {column!r} is no column of {row.__name__}")
+        for index in self.indexes:
+            for column in index:
+                if column not in self.row_type.by_name:
+                    raise UsageError(f"indexed column {column!r} is no column of {row.__name__}")
+            last = self.row_type.by_name[index[-1]]
+            if len(index) > 1 and (last.nullable or last.kind is not int):
+                raise UsageError(
+                    f"index {', '.join(index)} of {row.__name__} ends in a column without an order",
+                    "end it in an int that is never None",
+                )
 
     def template(self, rows: Iterable[R]) -> Template[R]:
         """Freeze start rows for sharing between worlds."""
-        return Template(self.name, self.row_type, rows, self.unique)
+        return Template(self.name, self.row_type, rows, self.unique, self.indexes)
 
     def knobs(self) -> list[Knob]:
         """List the knobs that this store reads."""

@@ -21,7 +21,6 @@ from simharness.models.crm.stores import (
     CrmStores,
     PageNumber,
     WaitSeconds,
-    every,
     found,
     require_text,
 )
@@ -39,7 +38,7 @@ class AccountTools(CrmStores):
     @tool
     def list_accounts(self, op: Operation, page: PageNumber = 1) -> Answer[Page[Account]]:
         """List the accounts, twenty to a page."""
-        rows = yield from self.accounts.list.read(op, query(every))
+        rows = yield from self.accounts.list.read(op, query())
         return paged("accounts", rows, page)
 
     @tool
@@ -104,20 +103,18 @@ class AccountTools(CrmStores):
         self.require_role(op, "admin")
         edit = yield from self.accounts.edit(op, account_id)
         try:
-            for contact in self.contacts.table:
-                if contact.account_id == account_id:
-                    raise Refused(
-                        "conflict",
-                        f"contact {contact.id} belongs to account {account_id}",
-                        contact_id=contact.id,
-                    )
-            for deal in self.deals.table:
-                if deal.account_id == account_id:
-                    raise Refused(
-                        "conflict",
-                        f"deal {deal.id} belongs to account {account_id}",
-                        deal_id=deal.id,
-                    )
+            for contact in self.contacts.table.where(account_id=account_id):
+                raise Refused(
+                    "conflict",
+                    f"contact {contact.id} belongs to account {account_id}",
+                    contact_id=contact.id,
+                )
+            for deal in self.deals.table.where(account_id=account_id):
+                raise Refused(
+                    "conflict",
+                    f"deal {deal.id} belongs to account {account_id}",
+                    deal_id=deal.id,
+                )
             tx = Transaction(op)
             tx.delete(self.accounts.table, account_id)
             tx.commit()

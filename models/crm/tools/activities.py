@@ -12,10 +12,12 @@ from simharness.api import (
     Page,
     Refused,
     Transaction,
+    every,
     format_instant,
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.crm.stores import CrmStores, PageNumber, found
@@ -32,11 +34,8 @@ class ActivityTools(CrmStores):
         self, op: Operation, deal_id: int, page: PageNumber = 1
     ) -> Answer[Page[Activity]]:
         """List what was done and is to be done for a deal, twenty to a page."""
-
-        def matches(row: Activity) -> bool:
-            return row.deal_id == deal_id
-
-        rows = yield from self.activities.list.read(op, query(matches, deal_id=deal_id))
+        asked = query(every, where(deal_id=deal_id))
+        rows = yield from self.activities.list.read(op, asked)
         return paged("activities", rows, page)
 
     @write_tool

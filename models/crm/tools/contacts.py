@@ -14,6 +14,7 @@ from simharness.api import (
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.crm.stores import (
@@ -51,15 +52,14 @@ class ContactTools(CrmStores):
         needle = text.lower() if text is not None else ""
 
         def matches(row: Contact) -> bool:
-            if email is not None and row.email != email:
-                return False
             return (
                 needle in row.full_name.lower()
                 or needle in row.email.lower()
                 or needle in row.role.lower()
             )
 
-        rows = yield from self.contacts.search.read(op, query(matches, email=email, text=text))
+        asked = query(matches, where(email=email), text=text)
+        rows = yield from self.contacts.search.read(op, asked)
         return paged("contacts", rows, page)
 
     @write_tool
@@ -150,7 +150,7 @@ class ContactTools(CrmStores):
 
     def _championed(self, contact_id: int, known: dict[int, Edit[Deal]]) -> int | None:
         """Give the first deal with this champion that isn't known yet."""
-        for deal in self.deals.table:
-            if deal.champion_id == contact_id and deal.id not in known:
+        for deal in self.deals.table.where(champion_id=contact_id):
+            if deal.id not in known:
                 return deal.id
         return None

@@ -12,9 +12,11 @@ from simharness.api import (
     Page,
     Refused,
     Transaction,
+    every,
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.crm.rules import DISCOUNT_FREE, MOVES, OPEN_STAGES
@@ -22,7 +24,6 @@ from simharness.models.crm.stores import (
     CrmStores,
     PageNumber,
     WaitSeconds,
-    every,
     found,
     require_currency,
     require_text,
@@ -47,13 +48,8 @@ class DealTools(CrmStores):
         page: PageNumber = 1,
     ) -> Answer[Page[Deal]]:
         """List deals, twenty to a page, optionally those of one stage or owner."""
-
-        def matches(row: Deal) -> bool:
-            return (stage is None or row.stage == stage) and (
-                owner_id is None or row.owner_id == owner_id
-            )
-
-        rows = yield from self.deals.list.read(op, query(matches, stage=stage, owner_id=owner_id))
+        asked = query(every, where(stage=stage, owner_id=owner_id))
+        rows = yield from self.deals.list.read(op, asked)
         return paged("deals", rows, page)
 
     @tool
@@ -194,7 +190,7 @@ class DealTools(CrmStores):
     @tool
     def pipeline_summary(self, op: Operation) -> Answer[dict[str, Any]]:
         """Count the deals of each stage and add up their amounts, in minor units by currency."""
-        rows = yield from self.deals.list.read(op, query(every))
+        rows = yield from self.deals.list.read(op, query())
         stages: dict[str, Any] = {}
         for row in rows:
             stage = stages.setdefault(row.stage, {"deals": 0, "amounts": {}})

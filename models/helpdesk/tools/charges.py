@@ -9,9 +9,11 @@ from simharness.api import (
     Operation,
     Page,
     Refused,
+    every,
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.helpdesk.billing import Billing
@@ -31,13 +33,7 @@ class ChargeTools(Billing):
         page: PageNumber = 1,
     ) -> Answer[Page[Charge]]:
         """List charges, twenty to a page, optionally those of one customer or order."""
-
-        def matches(row: Charge) -> bool:
-            return (customer_id is None or row.customer_id == customer_id) and (
-                order_id is None or row.order_id == order_id
-            )
-
-        asked = query(matches, customer_id=customer_id, order_id=order_id)
+        asked = query(every, where(customer_id=customer_id, order_id=order_id))
         rows = yield from self.charges.list.read(op, asked)
         return paged("charges", rows, page)
 
@@ -76,10 +72,7 @@ class ChargeTools(Billing):
     def get_ledger(self, op: Operation, order_id: int) -> Answer[Page[Entry]]:
         """Read what the gateway has moved for an order, by its own ledger."""
         self.begin_books()
-
-        def matches(row: Entry) -> bool:
-            return row.order_id == order_id
-
-        rows = yield from self.entries.list.read(op, query(matches, order_id=order_id))
+        asked = query(every, where(order_id=order_id))
+        rows = yield from self.entries.list.read(op, asked)
         found(self.orders.true(order_id), "order", order_id)
         return Page("ledger", rows)

@@ -74,7 +74,7 @@ class OrderTools(RefundTools):
 
         Raises Refused `conflict` where the order's money says otherwise.
         """
-        charges = [c for c in self.charges.table if c.order_id == order.id]
+        charges = self.charges.table.where(order_id=order.id)
         refunds = [r for c in charges for r in self.refunds_of(c.id)]
         paid = [c for c in charges if c.status == "succeeded"]
         owed = [c for c in paid if self.left_of(c) > 0]

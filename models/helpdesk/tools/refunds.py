@@ -10,9 +10,11 @@ from simharness.api import (
     Page,
     Refused,
     Transaction,
+    every,
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.helpdesk.stores import PageNumber, charge_name, found, require_currency
@@ -35,11 +37,8 @@ class RefundTools(ChargeTools):
         self, op: Operation, charge_id: ChargeId, page: PageNumber = 1
     ) -> Answer[Page[Refund]]:
         """List the refunds of one charge, twenty to a page."""
-
-        def matches(row: Refund) -> bool:
-            return row.charge_id == charge_id
-
-        rows = yield from self.refunds.list.read(op, query(matches, charge_id=charge_id))
+        asked = query(every, where(charge_id=charge_id))
+        rows = yield from self.refunds.list.read(op, asked)
         return paged("refunds", rows, page)
 
     @tool
@@ -85,7 +84,8 @@ class RefundTools(ChargeTools):
 
     def _made_before(self, key: str) -> Refund | None:
         """Give the refund of a key; None without one."""
-        return next((r for r in self.refunds.table if key and r.idempotency_key == key), None)
+        made = self.refunds.table.where(idempotency_key=key) if key else []
+        return made[0] if made else None
 
     def _refundable(self, charge_id: int, currency: str | None) -> Charge:
         """Give a charge that has money to be paid back, in that currency if one is named."""

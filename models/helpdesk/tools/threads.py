@@ -7,9 +7,11 @@ from simharness.api import (
     Operation,
     Page,
     Transaction,
+    every,
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.helpdesk.stores import PageNumber, found, require_text, ticket_name
@@ -25,11 +27,8 @@ class ThreadTools(TicketTools):
         self, op: Operation, ticket_id: TicketId, page: PageNumber = 1
     ) -> Answer[Page[Message]]:
         """List the messages of a ticket's thread, oldest first, twenty to a page."""
-
-        def matches(row: Message) -> bool:
-            return row.ticket_id == ticket_id
-
-        rows = yield from self.messages.list.read(op, query(matches, ticket_id=ticket_id))
+        asked = query(every, where(ticket_id=ticket_id))
+        rows = yield from self.messages.list.read(op, asked)
         return paged("messages", rows, page)
 
     @write_tool

@@ -12,8 +12,10 @@ from simharness.api import (
     Page,
     Refused,
     Transaction,
+    every,
     paged,
     tool,
+    where,
     write_tool,
 )
 from simharness.api import query as question
@@ -43,13 +45,7 @@ class TicketTools(Threads):
         page: PageNumber = 1,
     ) -> Answer[Page[Ticket]]:
         """List tickets, twenty to a page, optionally those of one status or assignee."""
-
-        def matches(row: Ticket) -> bool:
-            return (status is None or row.status == status) and (
-                assignee_id is None or row.assignee_id == assignee_id
-            )
-
-        asked = question(matches, status=status, assignee_id=assignee_id)
+        asked = question(every, where(status=status, assignee_id=assignee_id))
         rows = yield from self.tickets.list.read(op, asked)
         return paged("tickets", rows, page)
 
@@ -178,7 +174,7 @@ class TicketTools(Threads):
             raise Refused("invalid_arguments", "a ticket can't be merged into itself")
         if self.merge_mode == "blind":
             self._require_mergeable(source_id, target_id)
-            seen = [m.id for m in self.messages.table if m.ticket_id == source_id]
+            seen = [m.id for m in self.messages.table.where(ticket_id=source_id)]
             yield self.database(op)
             self._merge(op, source_id, target_id, seen)
             return self.tickets.table.rows[target_id]
@@ -189,7 +185,7 @@ class TicketTools(Threads):
                 edit = yield from self.tickets.edit(op, key)
                 edits.append(edit)
             self._require_mergeable(source_id, target_id)
-            moved = [m.id for m in self.messages.table if m.ticket_id == source_id]
+            moved = [m.id for m in self.messages.table.where(ticket_id=source_id)]
             self._merge(op, source_id, target_id, moved)
         finally:
             for edit in reversed(edits):

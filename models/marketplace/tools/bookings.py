@@ -11,6 +11,7 @@ from simharness.api import (
     paged,
     query,
     tool,
+    where,
     write_tool,
 )
 from simharness.models.marketplace.stores import PageNumber, found
@@ -44,13 +45,11 @@ class BookingTools(HoldTools):
         slots = self.slots.table.rows
 
         def matches(row: Booking) -> bool:
-            if customer_id is not None and row.customer_id != customer_id:
-                return False
             slot = slots.get(row.slot_id)
             return identity >= 0 or (slot is not None and slot.provider_id == -identity)
 
         provider = -identity if identity < 0 else None
-        asked = query(matches, customer_id=customer_id, provider_id=provider)
+        asked = query(matches, where(customer_id=customer_id), provider_id=provider)
         rows = yield from self.bookings.list.read(op, asked)
         return paged("bookings", rows, page)
 
@@ -147,14 +146,13 @@ class BookingTools(HoldTools):
         """Give the payment of a key. Raises Refused `conflict` when it was another one."""
         if not key:
             return None
-        for payment in self.payments.table:
-            if payment.idempotency_key == key:
-                same = (payment.booking_id, payment.amount, payment.currency)
-                if same != (booking_id, amount, currency):
-                    raise Refused(
-                        "conflict", f"key {key!a} was used for another payment", id=payment.id
-                    )
-                return payment
+        for payment in self.payments.table.where(idempotency_key=key):
+            same = (payment.booking_id, payment.amount, payment.currency)
+            if same != (booking_id, amount, currency):
+                raise Refused(
+                    "conflict", f"key {key!a} was used for another payment", id=payment.id
+                )
+            return payment
         return None
 
     @tool

@@ -44,15 +44,12 @@ class CalendarTools(MarketStores):
             raise Refused(
                 "outside_hours", f"provider {provider_id} is open {provider.hours} local time"
             )
-        for slot in self.slots.table:
-            if slot.provider_id == provider_id and overlap(
-                starts_at, ends_at, slot.starts_at, slot.ends_at
-            ):
+        for slot in self.slots.table.where(provider_id=provider_id):
+            if overlap(starts_at, ends_at, slot.starts_at, slot.ends_at):
                 raise Refused("conflict", f"slot {slot.id} is at that time", id=slot.id)
         if any(
-            block.provider_id == provider_id
-            and overlap(starts_at, ends_at, block.starts_at, block.ends_at)
-            for block in self.blocks.table
+            overlap(starts_at, ends_at, block.starts_at, block.ends_at)
+            for block in self.blocks.table.where(provider_id=provider_id)
         ):
             raise Refused("slot_blocked", f"provider {provider_id} is away at that time")
         tx = Transaction(op)
@@ -80,9 +77,8 @@ class CalendarTools(MarketStores):
         self._active(provider_id)
         met = [
             slot
-            for slot in self.slots.table
-            if slot.provider_id == provider_id
-            and overlap(starts_at, ends_at, slot.starts_at, slot.ends_at)
+            for slot in self.slots.table.where(provider_id=provider_id)
+            if overlap(starts_at, ends_at, slot.starts_at, slot.ends_at)
         ]
         for slot in met:
             self.places.free(slot.id)  # holds that are due end first

@@ -9,16 +9,17 @@ from simharness.api import (
     Instant,
     Operation,
     Page,
+    between,
     format_instant,
     paged,
     query,
     tool,
+    where,
 )
 from simharness.models.marketplace.stores import (
     MarketStores,
     PageNumber,
     WaitSeconds,
-    every,
     found,
 )
 from simharness.models.marketplace.tables import Provider, Service, Slot
@@ -33,7 +34,7 @@ class SearchTools(MarketStores):
     @tool
     def list_services(self, op: Operation) -> Answer[Page[Service]]:
         """List all services."""
-        return Page("services", (yield from self.services.list.read(op, query(every))))
+        return Page("services", (yield from self.services.list.read(op, query())))
 
     @tool
     def list_providers(
@@ -67,24 +68,16 @@ class SearchTools(MarketStores):
         held_shown = self.held_shown
 
         def matches(row: Slot) -> bool:
-            return (
-                first <= row.starts_at
-                and (to_time is None or row.starts_at < to_time)
-                and (
-                    full
-                    or (
-                        row.taken - (0 if held_shown else row.held) < row.capacity
-                        and not row.blocked
-                    )
-                )
-                and (service_id is None or row.service_id == service_id)
-                and (provider_id is None or row.provider_id == provider_id)
-            )
+            taken = row.taken - (0 if held_shown else row.held)
+            return full or (taken < row.capacity and not row.blocked)
 
         asked = query(
             matches,
-            service_id=service_id,
-            provider_id=provider_id,
+            where(
+                service_id=service_id,
+                provider_id=provider_id,
+                starts_at=between(first, to_time),
+            ),
             from_time=format_instant(first),
             to_time=None if to_time is None else format_instant(to_time),
             full=full,

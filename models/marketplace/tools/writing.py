@@ -20,11 +20,10 @@ class WritingTools(MarketStores):
             raise Refused("conflict", f"slot {slot_id} has free places: hold one")
         customer_id = max(op.actor.identity, 0)
         position = 1
-        for waiting in self.waitlist.table:
-            if waiting.slot_id == slot_id:
-                if waiting.customer_id == customer_id:
-                    raise Refused("conflict", "you stand in that line already", id=waiting.id)
-                position = max(position, waiting.position + 1)
+        for waiting in self.waitlist.table.where(slot_id=slot_id):
+            if waiting.customer_id == customer_id:
+                raise Refused("conflict", "you stand in that line already", id=waiting.id)
+            position = max(position, waiting.position + 1)
         tx = Transaction(op)
         key = tx.insert(
             self.waitlist.table,
