@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.api import Call, format_instant, parse_instant
 from simharness.models.marketplace.policies.asking import Impatient, read, read_pages, tried
-from simharness.models.marketplace.policies.buying import booked, hold, paid
+from simharness.models.marketplace.policies.paying import booked, hold, paid
 from simharness.models.marketplace.requirements import Offer, Wish
 from simharness.models.marketplace.rules import price_of
 

@@ -12,7 +12,7 @@ from simharness.models.marketplace.policies.asking import (
     tried,
     unknown,
 )
-from simharness.models.marketplace.policies.paying import booking_of, paid
+from simharness.models.marketplace.policies.paying import booked, paid
 from simharness.models.marketplace.preference import rank
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ class Planner:
         holds = yield from self.hold(choice)
         bookings: list[dict[str, Any]] = []
         for hold_id in holds:
-            booking = yield from booking_of(hold_id)
-            if booking is None:
+            booking = yield from booked(hold_id)
+            if isinstance(booking, str):
                 break
             bookings.append(booking)
         if holds and len(bookings) == len(holds):

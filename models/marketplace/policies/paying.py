@@ -1,4 +1,4 @@
-"""How the references book and pay what they hold."""
+"""How the references take a slot: hold it, book it, pay it, or let it go."""
 
 from __future__ import annotations
 
@@ -15,27 +15,39 @@ from simharness.models.marketplace.policies.asking import (
 )
 
 if TYPE_CHECKING:
-    from simharness.models.marketplace.policies.asking import Part
+    from collections.abc import Generator
+
+    from simharness.api import Action, Observation
 
 LOOKS = 20
 """Most looks at what becomes of a payment."""
 
 
-def booking_of(hold_id: int) -> Part:
-    """Make the booking of a hold; gives it, or None where it is refused."""
+def hold(slot_id: int, places: int) -> Generator[Action, Observation, int]:
+    """Hold places of a slot; gives the hold's id, or 0 when there are none to be had."""
+    told = yield from tried("hold_slot", slot_id=slot_id, quantity=places)
+    if unknown(told):
+        # Nobody says what holds there are: what was held ends by itself.
+        yield Call("wait", {"seconds": SETTLE_SECONDS})
+    return int(told.value["id"]) if told.value else 0
+
+
+def booked(hold_id: int, coupon: str = "") -> Generator[Action, Observation, Any]:
+    """Make the booking of a hold; gives it, or the code of the refusal."""
     while True:
-        told = yield from tried("confirm_booking", hold_id=hold_id)
+        arguments = {"hold_id": hold_id} | ({"coupon": coupon} if coupon else {})
+        told = yield from tried("confirm_booking", **arguments)
         if not unknown(told):
-            return told.value or None
+            return told.value if told.value else told.error
         yield Call("wait", {"seconds": SETTLE_SECONDS})
 
 
-def paid(booking: dict[str, Any]) -> Part:
+def paid(booking: dict[str, Any]) -> Generator[Action, Observation, bool]:
     """Pay a booking, again where the card is declined; tells whether it is confirmed in the end."""
     tries = 0
     for _ in range(LOOKS):
         if booking["status"] != "pending":
-            return booking["status"] == "confirmed"
+            break
         told = yield from tried(
             "pay",
             booking_id=booking["id"],
@@ -43,10 +55,12 @@ def paid(booking: dict[str, Any]) -> Part:
             currency=booking["currency"],
             idempotency_key=f"booking-{booking['id']}-{tries}",
         )
-        payment: Any = told.value
-        if payment and payment["status"] == "failed":
+        payment: dict[str, Any] = told.value or {}
+        if payment.get("status") == "failed":
             tries += 1  # the same key would give the same answer
         booking = yield from read("get_booking", booking_id=booking["id"])
         if booking["status"] == "pending":
             yield Call("wait", {"seconds": BUSY_SECONDS})
-    raise Impatient(f"booking {booking['id']} isn't confirmed")
+    if booking["status"] == "pending":
+        raise Impatient(f"booking {booking['id']} isn't confirmed")
+    return bool(booking["status"] == "confirmed")

@@ -13,7 +13,7 @@ from simharness.models.marketplace.policies.asking import (
     tried,
     unknown,
 )
-from simharness.models.marketplace.policies.paying import booking_of, paid
+from simharness.models.marketplace.policies.paying import booked, paid
 from simharness.models.marketplace.preference import rank
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ class Mover:
         if not told.value:
             self.refused[slot_id] = parse_instant(told.t)
             return False
-        booking = yield from booking_of(told.value["id"])
-        if booking is None or not (yield from paid(booking)):
+        booking = yield from booked(told.value["id"])
+        if isinstance(booking, str) or not (yield from paid(booking)):
             return False
         told = yield from tried("cancel_booking", booking_id=self.booking_id)
         if unknown(told):

@@ -12,8 +12,8 @@ from simharness.models.marketplace.policies.asking import (
     Impatient,
     retry_after,
 )
-from simharness.models.marketplace.policies.buying import booked, hold, paid
 from simharness.models.marketplace.policies.earliest import LOOKS, PAUSE_SECONDS, ROUNDS
+from simharness.models.marketplace.policies.paying import booked, hold, paid
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -23,6 +23,7 @@ from simharness.models.marketplace.people.team import Window, start_team
 from simharness.models.marketplace.policies import book, coping
 from simharness.models.marketplace.scenarios import slots
 from simharness.models.marketplace.scenarios.book_goal import Case, judge
+from simharness.models.marketplace.scenarios.bookable import Bookable
 from simharness.models.marketplace.tables import Booking, Coupon
 from simharness.models.marketplace.wishes import Wish
 
@@ -231,7 +232,9 @@ class Book(Scenario["Marketplace"]):
         """Judge what the customer has in the end."""
         story: Any = instance
         wish = wish_of(instance)
-        case = Case(product, self.agent, story["customer"], wish, wanted(wish))
+        customer: int = story["customer"]
+        bookable = Bookable(product, customer)
+        case = Case(product, self.agent, customer, wish, wanted(wish), bookable)
         return judge(case, ending)
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simharness.api import SECOND, Criterion
+from simharness.api import Criterion
 from simharness.models.marketplace.rules import price_of
-from simharness.models.marketplace.scenarios.vacancy import (
-    could_be_had,
-    hopeless_after,
-    vacancies,
-)
+from simharness.models.marketplace.scenarios.bookable import RECENTLY, Bookable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +15,6 @@ if TYPE_CHECKING:
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.tables import Booking, Coupon
     from simharness.models.marketplace.wishes import Wish
-
-LATELY = 60 * SECOND
-"""What was so at any time of the last minute is what the agent could know as it finished: it needs
-some to look, and what it has set going may take some to settle."""
 
 
 class Case(NamedTuple):
@@ -34,6 +26,8 @@ class Case(NamedTuple):
     wish: Wish
     wanted: Sequence[int]
     """Slots that will do, the best first."""
+    bookable: Bookable
+    """What the customer could have had."""
 
     def theirs(self) -> list[Booking]:
         """Give the customer's bookings that the wish is about, or that the agent has made."""
@@ -87,8 +81,7 @@ class Case(NamedTuple):
 
     def could_have(self, slot_id: int, order: int, t: int) -> bool:
         """Tell whether the customer could have had a slot when something else was committed."""
-        found = vacancies(self.market, slot_id, self.wish.quantity, self.customer_id)
-        return could_be_had(list(found), order, t)
+        return self.bookable.could_be_had(slot_id, self.wish.quantity, order, t)
 
 
 def judge(case: Case, ending: Ending) -> tuple[Criterion, ...]:
@@ -189,12 +182,12 @@ def unbooked(case: Case, ending: Ending) -> tuple[Criterion, ...]:
     if too_dear:
         reason = f"it costs {case.price(world.order)}, {case.wish.price_max} are too few"
     else:
-        found = {
-            key: list(vacancies(case.market, key, case.wish.quantity, case.customer_id))
-            for key in case.wanted
-        }
-        since = world.ticks - LATELY
-        hopeful = [key for key in case.wanted if not hopeless_after(found[key], since)]
+        # What was so at any time of the last minute is what the agent could know as it finished.
+        since = world.ticks - RECENTLY
+        quantity = case.wish.quantity
+        hopeful = [
+            key for key in case.wanted if not case.bookable.hopeless_after(key, quantity, since)
+        ]
         missed = [key for key in case.wanted if case.could_have(key, world.order + 1, world.ticks)]
         if not hopeful and not missed:
             reason = "no slot could be had"

@@ -1,45 +1,76 @@
-"""What could be booked, and when: the truth about slots that goals look at."""
+"""When a customer could have had a slot, from the rows that were committed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from simharness.models.marketplace.product import Marketplace
+    from simharness.models.marketplace.tables import Slot
 
 RECENTLY = 60 * SECOND
 """Simulated time for which a slot has to have been free before an agent had to take it: it needs
-some to look, to think and to act, and others come and go meanwhile."""
+some to look, to think and to act, searches lag, and others come and go meanwhile."""
+CHANCE = 600 * SECOND
+"""Whoever leaves a slot alone for so long while it is free could have had it."""
+
+
+class Vacancy(NamedTuple):
+    """Whether a slot could be booked, from one commit on."""
+
+    order: int
+    t: int
+    open: bool
+    """Enough places are free, or held by the customer."""
+    hopeless: bool
+    """It would be full or blocked even if nobody held anything."""
 
 
 class Bookable:
-    """Tells of slots whether an agent could have had them."""
+    """Tells of slots whether a customer could have had them: their own holds are in no way."""
 
-    def __init__(self, market: Marketplace, agent: str) -> None:
+    def __init__(self, market: Marketplace, customer_id: int) -> None:
         self.market = market
-        self.own = [
-            change.key
-            for change in market.holds.table.changes
-            if change.old is None and change.owner == agent
-        ]
-        """Holds of the agent's; what it keeps itself is in nobody's way."""
+        self.customer_id = customer_id
+        holds = market.holds.table
+        self.holds: dict[int, list[int]] = {}
+        """Holds that are, or have been, the customer's, by slot."""
+        for key in dict.fromkeys((*holds.rows, *holds.history)):
+            rows = [change.new for change in holds.history.get(key, ())]
+            rows.append(holds.row_at(key, 0))
+            for slot_id in dict.fromkeys(
+                row.slot_id for row in rows if row is not None and row.customer_id == customer_id
+            ):
+                self.holds.setdefault(slot_id, []).append(key)
+
+    # --- at one commit ----------------------------------------------------------------------------
+
+    def slot(self, slot_id: int, order: int) -> Slot | None:
+        """Give a slot as it was after commit `order`."""
+        return self.market.slots.table.row_at(slot_id, order)
+
+    def kept(self, slot_id: int, order: int) -> int:
+        """Tell how many places of a slot the customer held after commit `order`."""
+        holds = self.market.holds.table
+        rows = [holds.row_at(key, order) for key in self.holds.get(slot_id, ())]
+        return sum(
+            row.quantity
+            for row in rows
+            if row is not None and row.status == "active" and row.customer_id == self.customer_id
+        )
 
     def free(self, slot_id: int, order: int) -> int:
-        """Tell how many places the agent could have had after commit `order`."""
-        slot = self.market.slots.table.row_at(slot_id, order)
+        """Tell how many places the customer could have had after commit `order`."""
+        slot = self.slot(slot_id, order)
         if slot is None or slot.blocked:
             return 0
-        holds = self.market.holds.table
-        own = 0
-        for key in self.own:
-            hold = holds.row_at(key, order)
-            if hold is not None and hold.slot_id == slot_id and hold.status == "active":
-                own += hold.quantity
-        return slot.capacity - slot.taken + own
+        return slot.capacity - slot.taken + self.kept(slot_id, order)
+
+    # --- within the last minute -------------------------------------------------------------------
 
     def throughout(self, slot_id: int, quantity: int, order: int, t: int) -> bool:
         """Tell whether places were free all the last minute before tick `t`, up to `order`."""
@@ -49,6 +80,11 @@ class Bookable:
         """Tell whether places were free at any time of that minute."""
         return any(self.free(slot_id, o) >= quantity for o in self._orders(slot_id, order, t))
 
+    def blocked(self, slot_id: int, order: int, t: int) -> set[bool]:
+        """Tell whether a slot's provider was away in that minute: it may be both."""
+        rows = [self.slot(slot_id, o) for o in self._orders(slot_id, order, t)]
+        return {row.blocked for row in rows if row is not None}
+
     def _orders(self, slot_id: int, order: int, t: int) -> Iterator[int]:
         yield order
         for change in self.market.slots.table.history.get(slot_id, ()):
@@ -56,8 +92,48 @@ class Bookable:
                 yield change.order - 1
                 yield change.order
 
-    def blocked(self, slot_id: int, order: int, t: int) -> set[bool]:
-        """Tell whether a slot's provider was away in that minute: it may be both."""
-        slots = self.market.slots.table
-        rows = [slots.row_at(slot_id, o) for o in self._orders(slot_id, order, t)]
-        return {row.blocked for row in rows if row is not None}
+    # --- from the start ---------------------------------------------------------------------------
+
+    def vacancies(self, slot_id: int, quantity: int) -> Iterator[Vacancy]:
+        """Give how a slot was from the start, and after each commit that concerns it."""
+        slots, holds = self.market.slots.table, self.market.holds.table
+        changes = [*slots.history.get(slot_id, ())]
+        for key in self.holds.get(slot_id, ()):
+            changes += holds.history.get(key, ())
+        orders = {0: 0} | {change.order: change.t for change in changes}
+        for order in sorted(orders):
+            slot = self.slot(slot_id, order)
+            if slot is None:
+                continue
+            kept = self.kept(slot_id, order)
+            free = slot.capacity - slot.taken + kept
+            yield Vacancy(
+                order,
+                orders[order],
+                not slot.blocked and free >= quantity,
+                slot.blocked or free + slot.held - kept < quantity,
+            )
+
+    def could_be_had(self, slot_id: int, quantity: int, order: int, t: int) -> bool:
+        """Tell whether a slot could be had by whoever committed something else at tick `t`.
+
+        So it is when it was open just before commit `order` and had been for `RECENTLY` or from the
+        start, and when it had been open for `CHANCE` at any time before.
+        """
+        since: int | None = None
+        for vacancy in self.vacancies(slot_id, quantity):
+            if vacancy.order >= order:
+                break
+            if vacancy.open and since is None:
+                since = vacancy.t
+            elif not vacancy.open and since is not None:
+                if vacancy.t - since >= CHANCE:
+                    return True
+                since = None
+        return since is not None and (since == 0 or t - since >= RECENTLY)
+
+    def hopeless_after(self, slot_id: int, quantity: int, t: int) -> bool:
+        """Tell whether a slot was beyond hope at some time from tick `t` on."""
+        found: Sequence[Vacancy] = [*self.vacancies(slot_id, quantity)]
+        last = [vacancy for vacancy in found if vacancy.t <= t][-1:]
+        return any(v.hopeless for v in (*last, *(v for v in found if v.t > t)))

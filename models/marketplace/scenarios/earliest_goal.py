@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simharness.api import SECOND, Criterion
+from simharness.api import Criterion
 from simharness.models.marketplace.requirements import Offer, Wish
+from simharness.models.marketplace.scenarios.bookable import RECENTLY, Bookable
 from simharness.models.marketplace.scenarios.field import COUPON
 
 if TYPE_CHECKING:
@@ -13,10 +14,6 @@ if TYPE_CHECKING:
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.scenarios.field import Ids
     from simharness.models.marketplace.tables import Booking, Slot
-
-RECENTLY = 60 * SECOND
-"""Simulated time for which a slot must have been free to be missed: the agent needs some to look,
-to think and to act, and others book meanwhile."""
 
 NEAR = frozenset({"price"})
 
@@ -36,6 +33,7 @@ class Judge:
         self.market = market
         self.wish = wish
         self.customer = ids.customer
+        self.bookable = Bookable(market, ids.customer)
         self.coupon = ids.coupon
         self.agent = agent
         self.first_slot = ids.slot
@@ -85,15 +83,7 @@ class Judge:
 
     def free(self, key: int, order: int) -> bool:
         """Tell whether there were places enough for the customer, own holds taken for free."""
-        slot = self.market.slots.table.row_at(key, order)
-        if slot is None or slot.blocked:
-            return False
-        own = 0
-        for hold in self.market.holds.table:
-            if hold.slot_id == key and hold.customer_id == self.customer:
-                then = self.market.holds.table.row_at(hold.id, order)
-                own += then.quantity if then is not None and then.status == "active" else 0
-        return slot.capacity - slot.taken + own >= self.wish.places
+        return self.bookable.free(key, order) >= self.wish.places
 
     def moments(self, order: int, t: int) -> list[int]:
         """Give the commits after which the minute before tick `t` shows every state, up to one."""

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from simharness.api import Criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from simharness.api import Change
     from simharness.models.marketplace.product import Marketplace
+    from simharness.models.marketplace.tables import Booking
 
 FREE = ("slots", "emails", "remote_events", "payments", "holds", "bookings")
 """Tables of which an agent may write some rows: slots follow from holds and bookings."""
@@ -62,3 +63,13 @@ class Footprint:
         wrong = self.objections(mine)
         told = "; ".join(wrong) or "none"
         return Criterion("no other row harmed", not wrong, told, role="footprint")
+
+
+def paid_for(market: Marketplace, standing: Iterable[Booking]) -> Criterion:
+    """Judge whether bookings are paid in full."""
+    wrong = [
+        f"bookings:{b.id} costs {b.price}, paid are {market.paid(b.id)}"
+        for b in standing
+        if market.paid(b.id) != b.price
+    ]
+    return Criterion("paid", not wrong, "; ".join(wrong) or "what stands is paid")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simharness.api import Criterion, parse_instant
 from simharness.models.marketplace.preference import rank
 from simharness.models.marketplace.scenarios.bookable import Bookable
-from simharness.models.marketplace.scenarios.footprint import Footprint
+from simharness.models.marketplace.scenarios.footprint import Footprint, paid_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ class Judge:
         self.needed = {p.slot_id: facts["party"] for p in rooms} | {p.slot_id: 1 for p in coaches}
         """Places that are wanted, by the slots that fit."""
         self.pairs = pairs_of(facts, rooms, coaches)
-        self.bookable = Bookable(market, agent)
+        self.bookable = Bookable(market, facts["customer_id"])
         self.footprint = Footprint(market, agent)
         self.mine = self.footprint.made("bookings")
 
@@ -94,7 +94,7 @@ class Judge:
         return (
             self._both_or_neither(standing, pair),
             self._best(pair, standing, ending) if pair else self._nothing(standing, ending),
-            self._paid(standing),
+            paid_for(self.market, standing),
             self.footprint.criterion(self.mine),
         )
 
@@ -163,11 +163,3 @@ class Judge:
             self.bookable.throughout(key, self.needed[key], order, t)
             for key in (pair.room, pair.coach)
         )
-
-    def _paid(self, standing: Sequence[Booking]) -> Criterion:
-        wrong = [
-            f"bookings:{b.id} costs {b.price}, paid are {self.market.paid(b.id)}"
-            for b in standing
-            if self.market.paid(b.id) != b.price
-        ]
-        return Criterion("paid", not wrong, "; ".join(wrong) or "what stands is paid")

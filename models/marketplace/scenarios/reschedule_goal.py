@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simharness.api import Criterion, parse_instant
 from simharness.models.marketplace.preference import rank
 from simharness.models.marketplace.scenarios.bookable import Bookable
-from simharness.models.marketplace.scenarios.footprint import Footprint
+from simharness.models.marketplace.scenarios.footprint import Footprint, paid_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,7 @@ class Judge:
         self.first: Booking = first
         """The booking at the start."""
         self.options = options_at_start(market, facts, first)
-        self.bookable = Bookable(market, agent)
+        self.bookable = Bookable(market, facts["customer_id"])
         self.footprint = Footprint(market, agent)
         self.mine = {self.booking_id, *self.footprint.made("bookings")}
         """The booking that is to be moved, and those that the agent made."""
@@ -86,7 +86,7 @@ class Judge:
             self._one_place(standing),
             self._best(standing[0], ending) if moved else self._left(standing, ending),
             self._never_without(),
-            self._paid(standing),
+            paid_for(self.market, standing),
             self.footprint.criterion(self.mine),
         )
 
@@ -191,14 +191,6 @@ class Judge:
                 confirmed.discard(change.key)
             keys.append(f"bookings:{change.key}.status")
         return Criterion(name, not gap, gap or "there was a place all the time", tuple(keys))
-
-    def _paid(self, standing: list[Booking]) -> Criterion:
-        wrong = [
-            f"bookings:{b.id} costs {b.price}, paid are {self.market.paid(b.id)}"
-            for b in standing
-            if self.market.paid(b.id) != b.price
-        ]
-        return Criterion("paid", not wrong, "; ".join(wrong) or "what stands is paid")
 
 
 def options_at_start(market: Marketplace, facts: Mapping[str, Any], first: Booking) -> list[Option]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from simharness.api import Criterion
 from simharness.models.marketplace.scenarios import earliest_goal
-from simharness.models.marketplace.scenarios.earliest_goal import RECENTLY
+from simharness.models.marketplace.scenarios.bookable import RECENTLY
 
 if TYPE_CHECKING:
     from simharness.api import Ending
