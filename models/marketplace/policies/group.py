@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simharness.api import SECOND, Call, parse_instant
-from simharness.models.marketplace.policies.asking import (
-    SETTLE_SECONDS,
-    Impatient,
-    read,
-    tried,
-    unknown,
-)
+from simharness.api import parse_instant
+from simharness.models.marketplace.policies.asking import read, tried
+from simharness.models.marketplace.policies.looking import Looker
 from simharness.models.marketplace.policies.paying import booked, paid
 from simharness.models.marketplace.preference import rank
 
@@ -21,22 +16,10 @@ if TYPE_CHECKING:
     from simharness.api import Task
     from simharness.models.marketplace.policies.asking import Part, Play
 
-POLL_SECONDS = 15
-"""Pause between two looks for places that others may give back."""
-WRONG = 6 * SECOND
-"""For so long what was refused isn't tried again: searches are a little behind."""
-
 
 def expert(task: Task) -> Play:
     """Book both or neither by the request, from what it is shown and nothing else."""
-    planner = Planner(task.brief)
-    try:
-        outcome = yield from planner.work()
-    except Impatient as reason:
-        yield Call("finish", {"message": str(reason), "outcome": "handed_over"})
-        return
-    refs = [f"slots:{key}" for key in planner.lone] if outcome == "impossible" else []
-    yield Call("finish", {"message": f"Both: {outcome}.", "outcome": outcome, "refs": refs})
+    yield from Planner(task.brief).play()
 
 
 class Choice(NamedTuple):
@@ -47,44 +30,26 @@ class Choice(NamedTuple):
     coach: int
 
 
-class Planner:
+class Planner(Looker):
     """Looks, tries the best pair, gives back what is of no use alone, and looks again."""
 
     def __init__(self, brief: Mapping[str, Any]) -> None:
-        self.brief = brief
+        super().__init__(brief)
         self.party: int = brief["party"]
-        self.until = parse_instant(brief["until"])
-        self.near = parse_instant(brief["near"])
         self.kinds: list[tuple[int, int, dict[int, int]]] = []
         """Services with the places that are needed, and their providers in the request."""
-        self.refused: dict[tuple[int, ...], int] = {}
-        """Slots, and pairs of them, that were refused, with the instant."""
         self.lone: list[int] = []
         """What the last look showed to be free."""
-        self.now = 0
 
-    def work(self) -> Part:
-        """Give the outcome."""
-        yield from self.learn()
-        while True:
-            late = self.now >= self.until
-            choices = yield from self.search()
-            if choices:
-                if (yield from self.take(choices[0])):
-                    return "done"
-            elif late:
-                return "impossible"
-            else:
-                left = max(1, -(-(self.until - self.now) // SECOND))
-                yield from self.call("wait", seconds=min(POLL_SECONDS, left))
+    def message(self, outcome: str) -> str:
+        """Say how it ended."""
+        return f"Both: {outcome}."
+
+    def grounds(self) -> list[int]:
+        """Give the rooms that had no counterpart."""
+        return self.lone
 
     # --- looking ----------------------------------------------------------------------------------
-
-    def call(self, tool: str, **arguments: Any) -> Part:
-        """Make one call and look at the clock."""
-        told = yield Call(tool, arguments)
-        self.now = parse_instant(told.t)
-        return told
 
     def learn(self) -> Play:
         """Find out who offers what, and whether the dearer coach is within the budget."""
@@ -123,34 +88,6 @@ class Planner:
                 if self.may_be(room["id"], coach["id"]):
                     out.append(Choice(order, room["id"], coach["id"]))
         return sorted(out)
-
-    def may_be(self, *slots: int) -> bool:
-        """Tell whether slots weren't refused a moment ago."""
-        return self.refused.get(slots, -WRONG) + WRONG <= self.now
-
-    def free(self, service_id: int, needed: int, places: Mapping[int, int]) -> Part:
-        """Search one service's slots for those that have enough places."""
-        rows: list[dict[str, Any]] = []
-        page: int | None = 1
-        while page is not None:
-            told = yield from self.call(
-                "search_slots",
-                service_id=service_id,
-                from_time=self.brief["from_time"],
-                to_time=self.brief["to_time"],
-                page=page,
-            )
-            if told.value:
-                rows += told.value["slots"]
-                page = told.value["next_page"]
-        return [
-            {**row, "place": places[row["provider_id"]]}
-            for row in rows
-            if row["provider_id"] in places
-            and row["capacity"] - row["taken"] >= needed
-            and not row["blocked"]
-            and self.may_be(row["id"])
-        ]
 
     # --- taking -----------------------------------------------------------------------------------
 
@@ -194,9 +131,3 @@ class Planner:
         yield from tried("release_hold", hold_id=coach.value["id"])
         yield from self.note(room, choice.room)
         return []
-
-    def note(self, told: Any, *slots: int) -> Play:
-        """Remember what was refused."""
-        self.refused[slots] = parse_instant(told.t)
-        if unknown(told):
-            yield from self.call("wait", seconds=SETTLE_SECONDS)
