@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from simharness.api import Criterion, Drawing, Ending, Instance, Scenario
 from simharness.models.marketplace.base import (
     ADVICE,
     CLASS,
     CUSTOMERS,
-    EPOCH,
     LESSON,
     PROVIDERS,
     SERVICES,
-    base_rows,
 )
 from simharness.models.marketplace.habits import TEAM
 from simharness.models.marketplace.people import rivals
@@ -24,13 +21,14 @@ from simharness.models.marketplace.policies import book, coping
 from simharness.models.marketplace.scenarios import slots
 from simharness.models.marketplace.scenarios.book_goal import Case, judge
 from simharness.models.marketplace.scenarios.bookable import Bookable
+from simharness.models.marketplace.scenarios.task import MarketTask
 from simharness.models.marketplace.tables import Booking, Coupon
 from simharness.models.marketplace.wishes import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simharness.api import Policy, Row
+    from simharness.api import Criterion, Drawing, Ending, Instance, Policy
     from simharness.models.marketplace.product import Marketplace
 
 HOMES: Mapping[int, tuple[str, ...]] = {
@@ -60,7 +58,7 @@ EVENTS = ("none", "books", "holds", "lapses", "blocks")
 COUPON = "WELCOME"
 
 
-class Book(Scenario["Marketplace"]):
+class Book(MarketTask):
     """Book and pay the slot that a customer likes best of those that are to be had."""
 
     id = "marketplace/book"
@@ -70,14 +68,9 @@ class Book(Scenario["Marketplace"]):
         "when it was taken; or none where none could be had or paid; finish names the booking, or "
         "the slots or the service that stood in the way; no other row is harmed"
     )
-    epoch = EPOCH
     team = TEAM
     steps_max = 100
     policies: ClassVar[Mapping[str, Policy]] = {"expert": book.expert, **coping.COPING}
-
-    def base_rows(self) -> Mapping[str, Sequence[Row]]:
-        """Give the marketplace."""
-        return base_rows()
 
     def draw(self, drawing: Drawing) -> None:
         """Draw the wish, the slots that will do, and what others do about them."""

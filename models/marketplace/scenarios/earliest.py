@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from simharness.api import Criterion, Drawing, Ending, Instance, Scenario
-from simharness.models.marketplace.base import EPOCH, base_rows
 from simharness.models.marketplace.people.rivals import start_crowd
 from simharness.models.marketplace.people.staff import start_staff
 from simharness.models.marketplace.people.team import Window, start_team
@@ -29,11 +27,12 @@ from simharness.models.marketplace.scenarios.field import (
     date_of_day,
     own_ids,
 )
+from simharness.models.marketplace.scenarios.task import MarketTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from simharness.api import Policy, Row
+    from simharness.api import Criterion, Drawing, Ending, Instance, Policy
     from simharness.models.marketplace.product import Marketplace
 
 HOURS = {
@@ -55,7 +54,7 @@ DECOYS = ("provider", "length", "price", "day", "hours", "gap", BOOKED)
 """What slots fail that only seem to fit."""
 
 
-class Earliest(Scenario["Marketplace"]):
+class Earliest(MarketTask):
     """Book the first slot that meets all of a list of requirements."""
 
     id = "marketplace/earliest"
@@ -65,16 +64,11 @@ class Earliest(Scenario["Marketplace"]):
         "minute before it was held; where nothing could, nothing was booked, and finish names the "
         "earliest slot that fails the price alone; nothing else was changed"
     )
-    epoch = EPOCH
     steps_max = 80
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": earliest.expert,
         **coping.COPING,
     }
-
-    def base_rows(self) -> Mapping[str, Sequence[Row]]:
-        """Give the marketplace."""
-        return base_rows()
 
     def draw(self, drawing: Drawing) -> None:
         """Draw the wish, what there is of it, and the slots that only seem to fit."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import (
-    DAY,
     HOUR,
     SECOND,
     Criterion,
     Drawing,
     Ending,
     Instance,
-    Scenario,
     format_instant,
 )
-from simharness.models.marketplace.base import CUSTOMERS, EPOCH, base_rows
+from simharness.models.marketplace.base import CUSTOMERS
 from simharness.models.marketplace.people.crowd import (
     start_comers,
     start_desks,
@@ -29,11 +27,19 @@ from simharness.models.marketplace.policies import coping, group
 from simharness.models.marketplace.preference import PREFER, TEXTS
 from simharness.models.marketplace.scenarios.group_goal import Judge, pairs_of, parts_of
 from simharness.models.marketplace.scenarios.stage import Stage, others
+from simharness.models.marketplace.scenarios.task import MarketTask
+from simharness.models.marketplace.scenarios.window import (
+    TIMES,
+    seats_of,
+    sold_at_first,
+    title_of,
+    window_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from simharness.api import Policy, Row
+    from simharness.api import Policy
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.tables import Provider, Service
 
@@ -49,13 +55,11 @@ PLACES = 4
 """Places of a room."""
 CALM = 150 * SECOND
 """Mean pause of those who come for one half; what is wanted of two is met twice as often."""
-TIMES = 5
-"""Slots of each within the window; there is one more before and one after it."""
 NAMED = 2
 """Rooms, and ordinary coaches, that are named; a third isn't."""
 
 
-class Group(Scenario["Marketplace"]):
+class Group(MarketTask):
     """Book two things at once."""
 
     id = "marketplace/group"
@@ -65,13 +69,8 @@ class Group(Scenario["Marketplace"]):
         "was until the deadline, neither and nothing held, with impossible and free slots that "
         "lacked their counterpart as refs; no other row harmed"
     )
-    epoch = EPOCH
     steps_max = 90
     policies: ClassVar[Mapping[str, Policy]] = {"expert": group.expert, **coping.COPING}
-
-    def base_rows(self) -> Mapping[str, Sequence[Row]]:
-        """Give the marketplace."""
-        return base_rows()
 
     def draw(self, drawing: Drawing) -> None:
         """Draw the request, how the slots stand, and what becomes of them."""
@@ -122,18 +121,16 @@ class Group(Scenario["Marketplace"]):
         coach = stage.service(coach_title, 60, coach_price)
         senior = stage.service(senior_title, 60, coach_price + story["senior_extra"] * 100)
         rooms, coaches, seniors = standing(story)
-        # Those that aren't named are among the others, so that ids tell nothing.
-        seats = [0, 1]
-        seats.insert(story["seat"], NAMED)
+        seats = seats_of(story, NAMED)
         for seat in seats:
-            house = stage.provider(self._title(ROOMS, story, seat), room)
+            house = stage.provider(title_of(ROOMS, story, seat), room)
             mask = rooms >> seat * TIMES if seat < NAMED else story["coaches"]
             self._slots(stage, story, house, room, PLACES, mask, seat)
         for seat in reversed(seats):
-            house = stage.provider(self._title(COACHES, story, seat), coach)
+            house = stage.provider(title_of(COACHES, story, seat), coach)
             mask = coaches >> seat * TIMES if seat < NAMED else story["rooms"]
             self._slots(stage, story, house, coach, 1, mask, seat + 3)
-        house = stage.provider(self._title(COACHES, story, NAMED + 1), senior)
+        house = stage.provider(title_of(COACHES, story, NAMED + 1), senior)
         self._slots(stage, story, house, senior, 1, seniors, 7)
         return int(story["customer"])
 
@@ -148,24 +145,14 @@ class Group(Scenario["Marketplace"]):
         seat: int,
     ) -> None:
         """Add the slots of a room or a coach, those free that the mask says."""
-        first, needed = self._window(story)[0], size(story) if places > 1 else 1
+        first, needed = window_of(story)[0], size(story) if places > 1 else 1
         for k in range(-1, TIMES + 1):
             slot = stage.slot(house, service, first + k * HOUR, places, blocked=False)
             spread = (k * 5 + seat + story["shift"]) % 3
             free = bool(mask >> k & 1) if 0 <= k < TIMES else spread > 0
-            sold = min(spread, places - needed) if free else places - (needed - 1) * (spread > 0)
+            sold = sold_at_first(places, needed, spread, free=free)
             if sold:
                 stage.sell(slot, others(story["customer"], k + seat * TIMES + 3), sold)
-
-    @staticmethod
-    def _title(titles: Sequence[str], story: Any, seat: int) -> str:
-        first: int = story["titles"]
-        return titles[(first + seat) % len(titles)]
-
-    def _window(self, story: Any) -> tuple[int, int]:
-        midnight = self.epoch - self.epoch % DAY
-        first = midnight + story["day"] * DAY + story["hour"] * HOUR
-        return first, first + TIMES * HOUR
 
     # --- the task ---------------------------------------------------------------------------------
 
@@ -174,7 +161,7 @@ class Group(Scenario["Marketplace"]):
         story: Any = instance
         customer: int = story["customer"]
         facts = self.brief(instance)
-        window = self._window(story)
+        window = window_of(story)
         slots = product.slots.table.rows
         booked = {b.slot_id: b.id for b in product.bookings.table}
         rooms, coaches = parts_of(product, facts)
@@ -244,7 +231,7 @@ class Group(Scenario["Marketplace"]):
     def brief(self, instance: Instance) -> dict[str, Any]:
         """Give the facts of the prompt."""
         story: Any = instance
-        first, last = self._window(story)
+        first, last = window_of(story)
         room, coach, senior = THEMES[story["theme"]]
         room_price = story["room_price"] * 100 if story["room"] == "paid" else 0
         cost = room_price * size(story) + (story["coach_price"] + story["extra_max"]) * 100
@@ -253,8 +240,8 @@ class Group(Scenario["Marketplace"]):
             "room_title": room,
             "coach_title": coach,
             "senior_title": senior,
-            "rooms": [self._title(ROOMS, story, seat) for seat in range(NAMED)],
-            "coaches": [self._title(COACHES, story, seat) for seat in (0, 1, NAMED + 1)],
+            "rooms": [title_of(ROOMS, story, seat) for seat in range(NAMED)],
+            "coaches": [title_of(COACHES, story, seat) for seat in (0, 1, NAMED + 1)],
             "party": size(story),
             "from_time": format_instant(first),
             "to_time": format_instant(last),

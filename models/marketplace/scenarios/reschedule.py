@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import (
-    DAY,
     HOUR,
     SECOND,
     Criterion,
     Drawing,
     Ending,
     Instance,
-    Scenario,
     format_instant,
 )
-from simharness.models.marketplace.base import CUSTOMERS, EPOCH, base_rows
+from simharness.models.marketplace.base import CUSTOMERS
 from simharness.models.marketplace.people.crowd import (
     fall_ill_later,
     start_comers,
@@ -29,11 +27,20 @@ from simharness.models.marketplace.policies import coping, reschedule
 from simharness.models.marketplace.preference import PREFER, TEXTS
 from simharness.models.marketplace.scenarios.reschedule_goal import Judge, options
 from simharness.models.marketplace.scenarios.stage import Stage, first_id, others
+from simharness.models.marketplace.scenarios.task import MarketTask
+from simharness.models.marketplace.scenarios.window import (
+    TIMES,
+    on_day,
+    seats_of,
+    sold_at_first,
+    title_of,
+    window_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from simharness.api import Policy, Row
+    from simharness.api import Policy
     from simharness.models.marketplace.product import Marketplace
 
 THEMES = {
@@ -44,13 +51,11 @@ THEMES = {
 }
 """Titles of the service and of the longer one, and the places of a slot."""
 TITLES = ("House Alder", "House Beech", "House Cypress", "House Dogwood", "House Elm", "House Fir")
-TIMES = 5
-"""Slots of a provider within the window; there is one more before and one after it."""
 PROVIDERS = 2
 """Providers that are named; a third isn't."""
 
 
-class Reschedule(Scenario["Marketplace"]):
+class Reschedule(MarketTask):
     """Move one paid booking."""
 
     id = "marketplace/reschedule"
@@ -60,16 +65,11 @@ class Reschedule(Scenario["Marketplace"]):
         "before, or, where nothing that fits was until the deadline, on the old one, or none when "
         "its provider is away, with impossible and the old slot as ref; no other row harmed"
     )
-    epoch = EPOCH
     steps_max = 90
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": reschedule.expert,
         **coping.COPING,
     }
-
-    def base_rows(self) -> Mapping[str, Sequence[Row]]:
-        """Give the marketplace."""
-        return base_rows()
 
     def draw(self, drawing: Drawing) -> None:
         """Draw the request, how the slots stand, and what becomes of them."""
@@ -116,12 +116,10 @@ class Reschedule(Scenario["Marketplace"]):
         main = stage.service(title, 60, story["price"] * 100)
         long = stage.service(long_title, 60, (story["price"] + story["extra"]) * 100)
         free = standing(story)
-        first = self._window(story)[0]
-        # The one that isn't named is among the others, so that ids tell nothing.
-        seats = [0, 1]
-        seats.insert(story["seat"], PROVIDERS)
-        houses = {seat: stage.provider(self._title(story, seat), main) for seat in seats}
-        last = stage.provider(self._title(story, PROVIDERS + 1), long)
+        first = window_of(story)[0]
+        seats = seats_of(story, PROVIDERS)
+        houses = {seat: stage.provider(title_of(TITLES, story, seat), main) for seat in seats}
+        last = stage.provider(title_of(TITLES, story, PROVIDERS + 1), long)
         house, blocked = houses[story["old_provider"]], story["away"] == "start"
         old = stage.slot(house, main, self._old_time(story), capacity, blocked=blocked)
         stage.sell(old, story["customer"], story["quantity"])
@@ -144,29 +142,14 @@ class Reschedule(Scenario["Marketplace"]):
         """Sell so many places that enough, or not enough, are left."""
         quantity: int = story["quantity"]
         spread = (k * 5 + story["shift"]) % 3
-        if is_free:
-            sold = min(spread, slot.capacity - quantity)
-        else:
-            sold = slot.capacity - (quantity - 1 if spread else 0)
+        sold = sold_at_first(slot.capacity, quantity, spread, free=is_free)
         if sold:
             stage.sell(slot, others(story["customer"], k), sold)
-
-    @staticmethod
-    def _title(story: Any, seat: int) -> str:
-        first: int = story["titles"]
-        return TITLES[(first + seat) % len(TITLES)]
-
-    def _window(self, story: Any) -> tuple[int, int]:
-        midnight = self.epoch - self.epoch % DAY
-        first = midnight + story["day"] * DAY + story["hour"] * HOUR
-        return first, first + TIMES * HOUR
 
     def _old_time(self, story: Any) -> int:
         """Give when the booking is now, outside the window on another day."""
         day: int = story["old_day"] + (story["old_day"] >= story["day"])
-        hour: int = story["hour"]
-        midnight = self.epoch - self.epoch % DAY
-        return midnight + day * DAY + hour * HOUR
+        return on_day(day, story["hour"])
 
     # --- the task ---------------------------------------------------------------------------------
 
@@ -180,7 +163,7 @@ class Reschedule(Scenario["Marketplace"]):
         main = [o.slot_id for o in found if not o.tier]
         long = [o.slot_id for o in found if o.tier]
         booked = {b.slot_id: b.id for b in product.bookings.table}
-        window = self._window(story)
+        window = window_of(story)
         slots = product.slots.table.rows
 
         def best_free() -> list[int]:
@@ -242,19 +225,19 @@ class Reschedule(Scenario["Marketplace"]):
     def _facts(self, instance: Instance) -> dict[str, Any]:
         """Give what a prompt says, the booking both by its number and by its time."""
         story: Any = instance
-        first, last = self._window(story)
+        first, last = window_of(story)
         return {
             "customer_id": story["customer"],
             "booking_id": first_id("bookings", story["shift"]),
-            "at": self._title(story, story["old_provider"]),
+            "at": title_of(TITLES, story, story["old_provider"]),
             "starts_at": format_instant(self._old_time(story)),
-            "providers": [self._title(story, 0), self._title(story, 1)],
+            "providers": [title_of(TITLES, story, 0), title_of(TITLES, story, 1)],
             "from_time": format_instant(first),
             "to_time": format_instant(last),
             "prefer": story["prefer"],
             "near": format_instant(first + story["near"] * HOUR),
             "long_title": THEMES[story["theme"]][1],
-            "long_provider": self._title(story, PROVIDERS + 1),
+            "long_provider": title_of(TITLES, story, PROVIDERS + 1),
             "extra_max": story["extra_max"] * 100,
             "until": format_instant(self.epoch + story["until"] * SECOND),
         }

@@ -11,11 +11,10 @@ from simharness.api import (
     Drawing,
     Ending,
     Instance,
-    Scenario,
     format_instant,
     zone,
 )
-from simharness.models.marketplace.base import EPOCH, base_rows
+from simharness.models.marketplace.base import EPOCH
 from simharness.models.marketplace.people.line import Answer, start_line
 from simharness.models.marketplace.people.rivals import (
     block_later,
@@ -40,13 +39,14 @@ from simharness.models.marketplace.scenarios.field import (
     local,
     own_ids,
 )
+from simharness.models.marketplace.scenarios.task import MarketTask
 from simharness.models.marketplace.scenarios.waitlist_goal import Judge
 from simharness.models.marketplace.tables import Booking, Hold, Slot, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from simharness.api import Policy, Row
+    from simharness.api import Policy
     from simharness.models.marketplace.product import Marketplace
 
 PLACES_MAX = 3
@@ -64,7 +64,7 @@ FALLBACKS: Mapping[str, str] = {
 DECOYS = ("provider", "price", "hours", "gap", BOOKED)
 
 
-class Waitlist(Scenario["Marketplace"]):
+class Waitlist(MarketTask):
     """Get a place in a slot that is full, or what may be booked instead."""
 
     id = "marketplace/waitlist"
@@ -75,16 +75,11 @@ class Waitlist(Scenario["Marketplace"]):
         "instead; where there were none, nothing was booked, and finish names the place in line; "
         "nothing else was changed"
     )
-    epoch = EPOCH
     steps_max = 120
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": waitlist.expert,
         **coping.COPING,
     }
-
-    def base_rows(self) -> Mapping[str, Sequence[Row]]:
-        """Give the marketplace."""
-        return base_rows()
 
     def draw(self, drawing: Drawing) -> None:
         """Draw the slot, who has its places, who waits for it, and what may be booked instead."""
