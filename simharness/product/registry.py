@@ -25,6 +25,7 @@ GROUP = "simharness.models"
 OWN = {
     "crm": "simharness.models.crm:Crm",
     "helpdesk": "simharness.models.helpdesk:Helpdesk",
+    "ide": "simharness.models.ide:Ide",
     "marketplace": "simharness.models.marketplace:Marketplace",
 }
 """Products of this package; the folder models/ holds them."""

@@ -1,0 +1,1 @@
+"""The repository: files, commits with git's own names, differences and merges."""

@@ -1,0 +1,1 @@
+"""The tools of the IDE: the editor, sharing with others, running things."""

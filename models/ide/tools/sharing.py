@@ -1,0 +1,202 @@
+"""Tools that share work: commit, push, hand in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.api import (
+    Answer,
+    Operation,
+    Refused,
+    Transaction,
+    operation,
+    write_tool,
+)
+from simharness.models.ide.repository.clone import HEADS, MAIN, REMOTES, GitError, check_name
+from simharness.models.ide.repository.objects import (
+    SHORT,
+    Delta,
+    File,
+    changed_tree,
+    deltas,
+    make_commit,
+)
+from simharness.models.ide.stores import AUTHOR, IdeStores, snapshot
+
+if TYPE_CHECKING:
+    from simharness.models.ide.repository.objects import Commit
+
+MESSAGE_MAX = 2_000
+FILES_MAX = 50
+"""Most files that a colleague's push may change."""
+
+
+class SharingTools(IdeStores):
+    """Commit the working tree, push it, hand it in; and what colleagues push."""
+
+    @write_tool
+    def commit(self, op: Operation, message: str) -> Answer[dict[str, Any]]:
+        """Commit all changes of the working tree, new and deleted files too."""
+        require_message(message)
+        yield self.database(op)
+        clone, tree = self.clone, self.tree
+        if clone.clashes:
+            paths = sorted(clone.clashes)
+            raise Refused("conflict", f"conflicts in {', '.join(paths)} have to be settled first")
+        files = tree.files
+        merging = clone.action is not None and clone.action.kind == "merge"
+        if files == clone.tree and not merging:
+            raise Refused("conflict", "there is nothing to commit")
+        changes = deltas(clone.tree, files)
+        clone.index = files
+        commit = clone.commit_index(message, author=AUTHOR, at=self.seconds())
+        self.save(op)
+        return {
+            "rev": commit.rev,
+            "branch": clone.branch,
+            "message": commit.message,
+            "files": [{"path": d.path, "change": d.letter} for d in changes],
+        }
+
+    @write_tool
+    def push(self, op: Operation, branch: str | None = None) -> Answer[dict[str, Any]]:
+        """Push a branch, by default the one that you are on. CI then tests it.
+
+        Refused as a conflict where the server's branch has commits that yours hasn't: fetch them
+        first.
+        """
+        title = self.clone.branch if branch is None else branch
+        if title is None:
+            raise Refused("invalid_arguments", "HEAD is detached: name a branch")
+        rev = self.clone.refs.get(HEADS + title)
+        if rev is None:
+            raise Refused("not_found", f"no branch {title!a:.80}")
+        yield from self.send(op, title, rev)
+        return {"branch": title, "rev": rev}
+
+    @write_tool
+    def submit(self, op: Operation, message: str) -> Answer[dict[str, Any]]:
+        """Hand in the working tree as it is, committed or not. It can be handed in again."""
+        require_message(message)
+        yield self.database(op)
+        files = self.tree.files
+        tx = Transaction(op)
+        fields = {"message": message, "rev": self.clone.rev or "", "files": snapshot(files)}
+        key = tx.insert(self.submissions.table, fields)
+        tx.commit()
+        return {"submission": key, "files": len(files)}
+
+    # --- the server -------------------------------------------------------------------------------
+
+    def send(self, op: Operation, title: str, rev: str, *, forced: bool = False) -> Answer[str]:
+        """Put the server's branch on a commit of the clone; gives where it stood, "" for nowhere.
+
+        Raises Refused `conflict` where it has commits that this one doesn't come from, unless
+        `forced`, which main never is; and where it stands there already.
+        """
+        key = self.branches.table.taken_by("title", title)
+        if key is None:
+            yield self.database(op)
+            tx = Transaction(op)
+            tx.insert(self.branches.table, {"title": title, "rev": rev})
+            return self._sent(tx, title, rev, "")
+        edit = yield from self.branches.edit(op, key)
+        try:
+            there = edit.row.rev
+            if there == rev:
+                text = f"branch {title} of the server is at {rev[:SHORT]} already"
+                raise Refused("conflict", text, rev=there)
+            if not self.history.is_ancestor(there, rev) and (not forced or title == MAIN):
+                text = f"branch {title} of the server has commits that yours hasn't"
+                raise Refused("conflict", text, rev=there)
+            tx = Transaction(op)
+            edit.update(tx, {"rev": rev})
+            return self._sent(tx, title, rev, there)
+        finally:
+            edit.close()
+
+    def _sent(self, tx: Transaction, title: str, rev: str, there: str) -> str:
+        tx.commit()
+        self.clone.refs[REMOTES + title] = rev
+        self.save(tx.op)
+        return there
+
+    @operation("repo.push")
+    def repo_push(
+        self,
+        op: Operation,
+        branch: str,
+        files: dict[str, Any],
+        message: str,
+        author: str = "Kit Marsh <kit@ide.example>",
+    ) -> Answer[dict[str, Any]]:
+        """Push a colleague's commit on top of a branch; null for a file takes it away.
+
+        A branch that there isn't begins at main.
+        """
+        yield self.database(op)
+        require_message(message)
+        try:
+            check_name(branch, "branch")
+        except GitError as error:
+            raise Refused("invalid_arguments", error.text) from None
+        key = self.branches.table.taken_by("title", branch)
+        if key is None:
+            main = self.branches.table.taken_by("title", MAIN)
+            rev = "" if main is None else self.branches.table.rows[main].rev
+            made, tx = self._grown(op, rev, files, message, author)
+            tx.insert(self.branches.table, {"title": branch, "rev": made.rev})
+            tx.commit()
+            return {"branch": branch, "rev": made.rev}
+        edit = yield from self.branches.edit(op, key)
+        try:
+            made, tx = self._grown(op, edit.row.rev, files, message, author)
+            edit.update(tx, {"rev": made.rev})
+            tx.commit()
+        finally:
+            edit.close()
+        return {"branch": branch, "rev": made.rev}
+
+    def _grown(
+        self, op: Operation, rev: str, files: dict[str, Any], message: str, author: str
+    ) -> tuple[Commit, Transaction]:
+        """Make a colleague's commit on top of another one, and begin a transaction with it."""
+        tree = dict(self.history[rev].tree) if rev else {}
+        after = changed_tree(tree, given_changes(tree, files))
+        if after == tree:
+            raise Refused("invalid_arguments", "these files change nothing")
+        made = make_commit(
+            after,
+            parents=[rev] if rev else [],
+            author=author,
+            message=message,
+            at=self.seconds(),
+        )
+        tx = Transaction(op)
+        if made.rev not in self.history:
+            self.keep_commit(tx, made, self.history)
+        return made, tx
+
+
+def given_changes(tree: dict[str, File], files: dict[str, Any]) -> list[Delta]:
+    """Read the changes of a colleague's push. Raises Refused `invalid_arguments`."""
+    if not 0 < len(files) <= FILES_MAX:
+        raise Refused("invalid_arguments", f"files are 1 to {FILES_MAX}, not {len(files)}")
+    out: list[Delta] = []
+    for path, text in sorted(files.items()):
+        old = tree.get(path)
+        if text is not None and not isinstance(text, str):
+            raise Refused("invalid_arguments", f"the content of {path!a:.80} is no text")
+        if text is None and old is None:
+            raise Refused("invalid_arguments", f"no file {path!a:.80} to take away")
+        new = None if text is None else File(text) if old is None else old._replace(text=text)
+        out.append(Delta(path, old, new))
+    return out
+
+
+def require_message(message: str) -> None:
+    """Refuse a message that is blank or too long."""
+    if not message.strip():
+        raise Refused("invalid_arguments", "message is blank")
+    if len(message) > MESSAGE_MAX:
+        raise Refused("invalid_arguments", f"message is longer than {MESSAGE_MAX} characters")

@@ -1,0 +1,212 @@
+"""Commits have git's own names; differences and merges are those of GNU diff and git."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simharness.models.ide.repository.graph import Graph
+from simharness.models.ide.repository.indent import by_indent
+from simharness.models.ide.repository.lines import at_the_end, hunks, split_lines
+from simharness.models.ide.repository.merging import merge_texts, merge_trees
+from simharness.models.ide.repository.objects import EXECUTABLE, Commit, File, make_commit
+from simharness.models.ide.repository.unified import normal, unified
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ADA = "Ada Min <ada@ide.example>"
+LINES = (
+    "def f(x):", "    return x", "", "    y = x + 1", "class A:", "    def g(self):", "", "a", "b",
+    "        pass", "import os", "    if x:", "        return 1", "    else:", "c", "d", "e", "g",
+)  # fmt: skip
+
+
+def text_of(lines: list[str], end: str) -> str:
+    return "\n".join(lines) + end * bool(lines)
+
+
+TEXTS = st.builds(
+    text_of,
+    st.lists(st.sampled_from(LINES), max_size=14),
+    st.sampled_from(("\n", "\n", "\n", "")),
+)
+GIT_ENV = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "PATH": os.environ["PATH"],
+}
+
+
+def needs(tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} isn't installed here")
+
+
+def run(folder: Path, *command: str, **env: str) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env={**GIT_ENV, **env}, capture_output=True, check=False
+    )
+    return done.stdout.decode()
+
+
+def commits() -> dict[str, Commit]:
+    """Make a history with a merge in it, by name."""
+    first = make_commit({"a": File("1\n")}, parents=(), author=ADA, message="one", at=10)
+    left = make_commit({"a": File("2\n")}, parents=(first.rev,), author=ADA, message="l", at=20)
+    right = make_commit({"a": File("3\n")}, parents=(first.rev,), author=ADA, message="r", at=30)
+    both = make_commit(
+        {"a": File("4\n")}, parents=(left.rev, right.rev), author=ADA, message="m", at=40
+    )
+    return {"first": first, "left": left, "right": right, "both": both}
+
+
+FOLDERS: Mapping[str, File] = {
+    "a.txt": File("a\n"),
+    "a/b": File("b\n"),
+    "a/c/d.py": File("ü\n", EXECUTABLE),
+    "a0": File(""),
+    "z": File("no newline"),
+}
+
+
+def test_a_commit_has_the_name_that_git_gives_it(tmp_path: Path) -> None:
+    needs("git")
+    for path, file in FOLDERS.items():
+        place = tmp_path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(file.text, encoding="utf-8")
+        place.chmod(0o755 if file.mode == EXECUTABLE else 0o644)
+    run(tmp_path, "git", "init", "-q")
+    run(tmp_path, "git", "add", "-A")
+    who = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (
+            ("NAME", "Ada Min"),
+            ("EMAIL", "ada@ide.example"),
+            ("DATE", "1772442000 +0000"),
+        )
+    }
+    run(tmp_path, "git", "commit", "-qm", "Say\n\nmore", **who)
+    real = run(tmp_path, "git", "rev-parse", "HEAD").strip()
+    made = make_commit(FOLDERS, parents=(), author=ADA, message=" Say\n\nmore\n", at=1_772_442_000)
+    assert made.rev == real
+    assert made.subject == "Say"
+
+
+@settings(max_examples=25, deadline=None)
+@given(TEXTS, TEXTS)
+def test_differences_are_those_of_diff_and_git(
+    tmp_path_factory: pytest.TempPathFactory, old: str, new: str
+) -> None:
+    needs("diff")
+    needs("git")
+    folder = tmp_path_factory.mktemp("diff")
+    (folder / "a").write_text(old)
+    (folder / "b").write_text(new)
+    a, b = split_lines(old), split_lines(new)
+    found = hunks(a, b)
+    told = run(folder, "diff", "-u", "a", "b").split("\n", 2)[-1]
+    assert unified(a, b, found) == told
+    assert normal(a, b, found) == run(folder, "diff", "a", "b")
+    lines = run(folder, "git", "diff", "--no-index", "a", "b").split("\n")
+    body = [line for line in lines if line[:1] in ("+", "-") and line[:4] not in ("+++ ", "--- ")]
+    ours = unified(a, b, hunks(a, b, by_indent)).split("\n")
+    assert [line for line in ours if line[:1] in ("+", "-")] == body
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, TEXTS)
+def test_hunks_turn_the_old_text_into_the_new_one_and_no_line_more(old: str, new: str) -> None:
+    a, b = split_lines(old), split_lines(new)
+    assert "".join(a) == old
+    for slide in (at_the_end, by_indent):
+        place = 0
+        out: list[str] = []
+        found = hunks(a, b, slide)
+        for a0, a1, b0, b1 in found:
+            assert a0 < a1 or b0 < b1
+            out += a[place:a0] + b[b0:b1]
+            place = a1
+        assert out + a[place:] == b
+        assert sum(h.a1 - h.a0 + h.b1 - h.b0 for h in found) == distance(a, b)
+
+
+def distance(a: list[str], b: list[str]) -> int:
+    """Count the fewest lines that go or come, the plain way."""
+    row = list(range(len(b) + 1))
+    for i, line in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(b, 1):
+            step = before if line == other else min(row[j], row[j - 1]) + 1
+            before, row[j] = row[j], step
+    return row[-1]
+
+
+DISTINCT = tuple(f"line {i}\n" for i in range(12))
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> str:
+    """Change some of twelve different lines."""
+    out: list[str] = []
+    for line in DISTINCT:
+        what = draw(st.sampled_from(("keep", "keep", "keep", "keep", "drop", "change", "add")))
+        if what != "drop":
+            out.append(line if what != "change" else draw(st.sampled_from(("x\n", "y\n"))))
+        if what == "add":
+            out.append(draw(st.sampled_from(("new\n", "other\n"))))
+    return "".join(out)
+
+
+@settings(max_examples=25, deadline=None)
+@given(edited(), edited())
+def test_texts_are_merged_as_git_does(
+    tmp_path_factory: pytest.TempPathFactory, ours: str, theirs: str
+) -> None:
+    needs("git")
+    folder = tmp_path_factory.mktemp("merge")
+    base = "".join(DISTINCT)
+    for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
+        (folder / name).write_text(text)
+    names = ("-L", "HEAD", "-L", "base", "-L", "main")
+    real = run(folder, "git", "merge-file", "-p", *names, "ours", "base", "theirs")
+    merged = merge_texts(base, ours, theirs, our_name="HEAD", their_name="main")
+    assert merged.text == real
+    assert (merged.conflicts > 0) == ("<<<<<<< HEAD" in real)
+
+
+def test_a_merge_of_trees_names_what_clashes() -> None:
+    base = {"a": File("1\n"), "b": File("1\n"), "c": File("1\n"), "d": File("1\n")}
+    ours = {"a": File("2\n"), "b": File("2\n"), "c": File("1\n"), "e": File("o\n")}
+    theirs = {"a": File("1\n"), "b": File("3\n"), "d": File("2\n"), "e": File("t\n")}
+    merged = merge_trees(base, ours, theirs, our_name="HEAD", their_name="x")
+    assert merged.files["a"] == File("2\n")
+    assert "c" not in merged.files
+    assert [(c.path, c.letters) for c in merged.clashes] == [("b", "UU"), ("d", "DU"), ("e", "AA")]
+    assert merged.files["b"].text == "<<<<<<< HEAD\n2\n=======\n3\n>>>>>>> x\n"
+    assert merged.files["d"] == File("2\n")
+
+
+def test_history_is_told_from_the_newest_and_knows_who_comes_from_whom() -> None:
+    made = commits()
+    graph = Graph(made.values())
+    both, left, right, first = (made[n].rev for n in ("both", "left", "right", "first"))
+    assert [c.rev for c in graph.log([both])] == [both, right, left, first]
+    assert [c.rev for c in graph.log([both], [right])] == [both, left]
+    assert graph.merge_base(left, right) == first
+    assert graph.merge_base(left, both) == left
+    assert graph.is_ancestor(first, both)
+    assert not graph.is_ancestor(left, right)
+    assert graph.abbreviated(both[:6].upper()) == [both]
+    assert graph.abbreviated("zzzz") == graph.abbreviated(both[:3]) == []
