@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from simharness import env
 from simharness.blame.case import story_of_episode
 from simharness.findings.detect import harness_findings
 from simharness.kernel.draws import Draws, Stream
@@ -19,6 +18,7 @@ from simharness.models.crm.scenarios.dedupe import KEEP, Dedupe
 from simharness.models.crm.scenarios.duplicates import FIRST_NEW, LIKES, entries
 from simharness.product.policy import Call, Task
 from simharness.product.scenario import Drawing
+from tests.models.playing import DONE, acting, failing, impossible, play, roads
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -55,35 +55,13 @@ MIRROR: Mapping[str, object] = {**ONE, "duplicates": "0"}
 """Nobody is there twice; FIRST_NEW has the name of FIRST + 1."""
 
 MERGE = Call("merge_contacts", {"source_id": FIRST_NEW, "target_id": FIRST})
-DONE = Call("finish", {"message": "x", "outcome": "done"})
 
 
 def played(
     policy: Policy | str, seed: int, pins: Mapping[str, object] | None = None, load: int = 1
 ) -> Episode:
     """Play one episode with parts of its instance pinned."""
-    config = {f"instance.{name}": value for name, value in (pins or {}).items()}
-    return env.run("crm/dedupe", seed=seed, load=load, policy=policy, config=config).episode
-
-
-def acting(*acts: Call) -> Policy:
-    """Do as it is written here, whatever comes back."""
-
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        for act in acts:
-            _ = yield act
-
-    return play
-
-
-def failing(episode: Episode) -> set[str]:
-    """Name the criteria that don't hold."""
-    return {c.name for c in episode.criteria if not c.holds}
-
-
-def impossible(*refs: str) -> Call:
-    """Say that there is nothing to merge."""
-    return Call("finish", {"message": "x", "outcome": "impossible", "refs": list(refs)})
+    return play("crm/dedupe", policy, seed, pins, load)
 
 
 def hasty(task: Task) -> Generator[Action, Observation, None]:
@@ -102,16 +80,10 @@ def hasty(task: Task) -> Generator[Action, Observation, None]:
 
 
 def test_the_expert_merges_by_the_rules_on_many_roads() -> None:
-    shapes: Counter[tuple[tuple[str, bool], ...]] = Counter()
-    calls: list[int] = []
-    for seed in SEEDS:
-        episode = played("expert", seed)
-        assert episode.reward == 1_000_000, (seed, failing(episode))
-        shapes[tuple((r.tool, r.ok) for s in episode.steps for r in s.results)] += 1
-        calls.append(len(episode.steps))
+    shapes = roads("crm/dedupe", SEEDS, load=1)
     assert len(shapes) >= 12
     assert shapes.most_common(1)[0][1] <= 0.3 * len(SEEDS)
-    assert sorted(calls)[len(calls) // 2] >= 6
+    assert sorted(map(len, shapes.elements()))[len(SEEDS) // 2] >= 6
 
 
 def test_a_crowd_gets_in_the_way_and_the_expert_copes() -> None:
@@ -152,14 +124,14 @@ def test_whoever_trusts_the_first_search_seldom_gets_anything() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_expert_takes_over_what_others_began(seed: int) -> None:
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        yield Call("search_contacts", {"text": "ann"})
-        yield Call("add_note", {"deal_id": 85, "body": "looking for duplicates"})
-        yield Call("get_contact", {"contact_id": FIRST_NEW})
-        yield Call("wait", {"seconds": 9})
-        yield from expert(task)
-
-    assert played(play, seed).reward == 1_000_000
+    policy = acting(
+        Call("search_contacts", {"text": "ann"}),
+        Call("add_note", {"deal_id": 85, "body": "looking for duplicates"}),
+        Call("get_contact", {"contact_id": FIRST_NEW}),
+        Call("wait", {"seconds": 9}),
+        last=expert,
+    )
+    assert played(policy, seed).reward == 1_000_000
 
 
 @pytest.mark.parametrize("colleague", ["merges", "creates", "promotes", "bounces"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from simharness import env
 from simharness.kernel.draws import Draws, Stream
-from simharness.models.marketplace.policies.earliest import expert
 from simharness.models.marketplace.requirements import WEEKDAYS, Offer, Wish
 from simharness.models.marketplace.scenarios.earliest import Earliest, wish_of
 from simharness.models.marketplace.scenarios.earliest_goal import NEAR, Judge
@@ -17,6 +14,7 @@ from simharness.models.marketplace.scenarios.field import own_ids
 from simharness.product.policy import Call
 from simharness.product.scenario import Drawing
 from simharness.units import HOUR, MINUTE
+from tests.models.playing import acting, buying, failing, play
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -49,52 +47,13 @@ PLAIN: Mapping[str, object] = {
     "field": 77,
 }
 NOTHING: Mapping[str, object] = {**PLAIN, "there": "none"}
-DONE = Call("finish", {"message": "x", "outcome": "done"})
 
 
 def played(
     policy: Policy | str, seed: int, pins: Mapping[str, object] | None = None, load: int | str = 0
 ) -> Episode:
     """Play one episode with parts of its instance pinned; by default with nobody else there."""
-    config = {f"instance.{name}": value for name, value in (pins or {}).items()}
-    return env.run(SCENARIO, seed=seed, load=load, policy=policy, config=config).episode
-
-
-def acting(*acts: Call) -> Policy:
-    """Do as it is written here, whatever comes back."""
-
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        for act in acts:
-            _ = yield act
-
-    return play
-
-
-def buying(
-    slot_id: int, *, pay: bool = True, places: int = 1, more: tuple[Call, ...] = ()
-) -> Policy:
-    """Hold, book and pay a slot, do something else, and say that it is done."""
-
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        told = yield Call("hold_slot", {"slot_id": slot_id, "quantity": places})
-        told = yield Call("confirm_booking", {"hold_id": told.value["id"]})
-        booking = told.value
-        if pay:
-            yield Call(
-                "pay",
-                {"booking_id": booking["id"], "amount": booking["price"], "currency": "USD"},
-            )
-            yield Call("wait", {"seconds": 30})
-        for act in more:
-            _ = yield act
-        yield DONE
-
-    return play
-
-
-def failing(episode: Episode) -> set[str]:
-    """Name the criteria that don't hold."""
-    return {c.name for c in episode.criteria if not c.holds}
+    return play(SCENARIO, policy, seed, pins, load)
 
 
 def judge_of(episode: Episode) -> Judge:
@@ -114,41 +73,6 @@ def fitting(pins: Mapping[str, object]) -> list[int]:
     """Give the slots that meet every requirement and are free, the earliest first."""
     judge, slots = judged(pins)
     return [s.id for s in slots if judge.level(s, 0) == 1 and judge.free(s.id, 0)]
-
-
-# --- the reference --------------------------------------------------------------------------------
-
-
-def test_the_expert_gets_there_on_many_roads() -> None:
-    shapes: Counter[tuple[tuple[str, bool], ...]] = Counter()
-    calls: list[int] = []
-    for seed in range(14):
-        episode = played("expert", seed, load=1)
-        assert episode.reward == 1_000_000, (seed, failing(episode))
-        shapes[tuple((r.tool, r.ok) for s in episode.steps for r in s.results)] += 1
-        calls.append(len(episode.steps))
-    assert len(shapes) >= 7
-    assert sorted(calls)[len(calls) // 2] >= 6
-
-
-@pytest.mark.parametrize("seed", [100, 142])
-def test_the_expert_copes_with_a_crowd(seed: int) -> None:
-    assert played("expert", seed, load=8).reward == 1_000_000
-
-
-@pytest.mark.parametrize("name", ["null", "refuse", "random", "spam", "email-instead"])
-def test_whoever_does_something_else_gets_nothing(name: str) -> None:
-    assert [played(name, seed).reward for seed in range(4)] == [0] * 4
-
-
-def test_the_expert_takes_over_what_others_began() -> None:
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        yield Call("search_slots", {"service_id": 8})
-        yield Call("wait", {"seconds": 9})
-        yield Call("list_bookings", {})
-        yield from expert(task)
-
-    assert played(play, 3, load=1).reward == 1_000_000
 
 
 # --- mirrors --------------------------------------------------------------------------------------

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from simharness import env
-from simharness.models.marketplace.policies.reschedule import expert
 from simharness.models.marketplace.scenarios.reschedule import Reschedule
 from simharness.models.marketplace.scenarios.reschedule_goal import options
 from simharness.models.marketplace.scenarios.stage import first_id
 from simharness.product.policy import Call
+from tests.models.playing import DONE, acting, buying, failing, impossible, play
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
     from simharness.episode.episode import Episode
     from simharness.product.policy import Action, Observation, Policy, Task
 
-SEEDS = range(16)
-BUSY_SEEDS = range(100, 104)
+SCENARIO = "marketplace/reschedule"
 
 PINS: Mapping[str, object] = {
     "theme": "lesson",
@@ -57,89 +54,18 @@ NOTHING: Mapping[str, object] = {**PINS, "stand": "none"}
 
 MOVE = Call("reschedule_booking", {"booking_id": BOOKING, "slot_id": GOOD})
 CANCEL = Call("cancel_booking", {"booking_id": BOOKING})
-DONE = Call("finish", {"message": "x", "outcome": "done"})
 WAIT = Call("wait", {"seconds": 70})
-GIVE_UP = Call("finish", {"message": "x", "outcome": "impossible", "refs": [f"slots:{OLD}"]})
+GIVE_UP = impossible(f"slots:{OLD}")
 
 
-def played(
-    policy: Policy | str, seed: int, pins: Mapping[str, object] | None = None, load: int = 1
-) -> Episode:
+def played(policy: Policy | str, pins: Mapping[str, object], load: int = 0) -> Episode:
     """Play one episode with parts of its instance pinned."""
-    config = {f"instance.{name}": value for name, value in (pins or {}).items()}
-    return env.run(
-        "marketplace/reschedule", seed=seed, load=load, policy=policy, config=config
-    ).episode
+    return play(SCENARIO, policy, 1, pins, load)
 
 
 def alone(*acts: Call, **changes: object) -> Episode:
     """Do as it is written here, in a world without others who want the same."""
-    return played(acting(*acts), 1, {**PINS, **changes}, load=0)
-
-
-def acting(*acts: Call) -> Policy:
-    """Do as it is written here, whatever comes back."""
-
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        for act in acts:
-            _ = yield act
-
-    return play
-
-
-def failing(episode: Episode) -> set[str]:
-    """Name the criteria that don't hold."""
-    return {c.name for c in episode.criteria if not c.holds}
-
-
-def buying(slot_id: int) -> Policy:
-    """Book and pay a slot, cancel the old booking, and finish."""
-
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        told = yield Call("hold_slot", {"slot_id": slot_id})
-        hold: Any = told.value
-        told = yield Call("confirm_booking", {"hold_id": hold["id"]})
-        booking: Any = told.value
-        money = {"amount": booking["price"], "currency": booking["currency"]}
-        yield Call("pay", {"booking_id": booking["id"], **money})
-        yield WAIT
-        yield CANCEL
-        yield DONE
-
-    return play
-
-
-def test_the_expert_moves_by_the_request_on_many_roads() -> None:
-    shapes: Counter[tuple[tuple[str, bool], ...]] = Counter()
-    for seed in SEEDS:
-        episode = played("expert", seed)
-        assert episode.reward == 1_000_000, (seed, failing(episode))
-        shapes[tuple((r.tool, r.ok) for s in episode.steps for r in s.results)] += 1
-    assert len(shapes) >= 8
-    assert shapes.most_common(1)[0][1] <= 0.4 * len(SEEDS)
-
-
-def test_the_expert_copes_with_a_crowd() -> None:
-    for seed in BUSY_SEEDS:
-        episode = played("expert", seed, load=8)
-        assert episode.reward == 1_000_000, (seed, failing(episode))
-
-
-@pytest.mark.parametrize("name", ["null", "refuse", "random", "spam", "email-instead"])
-def test_whoever_does_something_else_gets_nothing(name: str) -> None:
-    for seed in range(4):
-        assert played(name, seed).reward == 0
-
-
-def test_the_expert_takes_over_what_others_began() -> None:
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        yield Call("search_slots", {"service_id": 2})
-        yield Call("list_bookings", {})
-        yield Call("slot_changes", {"wait": 9})
-        yield from expert(task)
-
-    for seed in range(3):
-        assert played(play, seed).reward == 1_000_000
+    return played(acting(*acts), {**PINS, **changes})
 
 
 def test_what_fits_is_in_the_order_of_the_request() -> None:
@@ -168,20 +94,20 @@ def test_moving_elsewhere_is_not() -> None:
 
 
 def test_the_longer_one_is_for_want_of_another() -> None:
-    assert not failing(played(buying(LONG), 1, FREE_LONG, load=0))
+    assert not failing(played(buying(LONG, more=[CANCEL]), FREE_LONG))
     pins = {**FREE_LONG, "stand": "one"}
-    assert failing(played(buying(LONG), 1, pins, load=0)) == {"moved to the best"}
+    assert failing(played(buying(LONG, more=[CANCEL]), pins)) == {"moved to the best"}
     dear = {**FREE_LONG, "extra": 21}
-    assert failing(played(buying(LONG), 1, dear, load=0)) == {"moved to the best"}
-    assert played("expert", 1, {**dear, "away": "start"}).reward == 1_000_000
+    assert failing(played(buying(LONG, more=[CANCEL]), dear)) == {"moved to the best"}
+    assert played("expert", {**dear, "away": "start"}, load=1).reward == 1_000_000
 
 
 def test_the_old_place_is_kept_until_there_is_the_new_one() -> None:
-    def play(task: Task) -> Generator[Action, Observation, None]:
+    def policy(task: Task) -> Generator[Action, Observation, None]:
         yield CANCEL
-        yield from buying(LONG)(task)
+        yield from buying(LONG, more=[CANCEL])(task)
 
-    assert failing(played(play, 1, FREE_LONG, load=0)) == {"never without a place"}
+    assert failing(played(policy, FREE_LONG)) == {"never without a place"}
 
 
 def test_two_bookings_are_one_too_many() -> None:
@@ -193,7 +119,7 @@ def test_two_bookings_are_one_too_many() -> None:
         WAIT,
         DONE,
     )
-    episode = played(acting(*acts), 1, FREE_LONG, load=0)
+    episode = played(acting(*acts), FREE_LONG)
     assert "no more than one booking" in failing(episode)
 
 
@@ -211,8 +137,8 @@ def test_nothing_fits_and_its_mirror_have_one_prompt() -> None:
     "end",
     [
         DONE,
-        Call("finish", {"message": "x", "outcome": "impossible"}),
-        Call("finish", {"message": "x", "outcome": "impossible", "refs": ["slots:1"]}),
+        impossible(),
+        impossible("slots:1"),
     ],
 )
 def test_giving_up_needs_the_old_slot(end: Call) -> None:
@@ -229,7 +155,7 @@ def test_a_booking_is_given_up_only_where_the_provider_is_away(away: str, cancel
     wrong = (WAIT, GIVE_UP) if cancels else (WAIT, CANCEL, GIVE_UP)
     assert not failing(alone(*right, stand="none", away=away))
     assert failing(alone(*wrong, stand="none", away=away)) == {"left as the request says"}
-    assert played("expert", 5, {**NOTHING, "away": away}).reward == 1_000_000
+    assert played("expert", {**NOTHING, "away": away}, load=1).reward == 1_000_000
 
 
 # --- the footprint --------------------------------------------------------------------------------

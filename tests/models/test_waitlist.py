@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from simharness import env
-from simharness.models.marketplace.policies.waitlist import expert
 from simharness.models.marketplace.scenarios.field import own_ids
 from simharness.models.marketplace.scenarios.waitlist import wish_of
 from simharness.models.marketplace.scenarios.waitlist_goal import Judge
 from simharness.product.policy import Call
 from simharness.units import SECOND
-from tests.models.test_earliest import DONE, acting, buying, failing
+from tests.models.playing import DONE, acting, buying, failing, impossible, play
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
     from simharness.episode.episode import Episode
-    from simharness.product.policy import Action, Observation, Policy, Task
+    from simharness.product.policy import Policy
 
 SCENARIO = "marketplace/waitlist"
 WANTED = own_ids().slot
@@ -57,19 +54,7 @@ def played(
     policy: Policy | str, seed: int, pins: Mapping[str, object] | None = None, load: int | str = 0
 ) -> Episode:
     """Play one episode with parts of its instance pinned; by default with nobody else there."""
-    config = {f"instance.{name}": value for name, value in (pins or {}).items()}
-    return env.run(SCENARIO, seed=seed, load=load, policy=policy, config=config).episode
-
-
-def then(*acts: Call, last: Policy) -> Policy:
-    """Do some things whatever comes back, then go on as another policy."""
-
-    def play(task: Task) -> Generator[Action, Observation, None]:
-        for act in acts:
-            _ = yield act
-        yield from last(task)
-
-    return play
+    return play(SCENARIO, policy, seed, pins, load)
 
 
 def fitting(pins: Mapping[str, object]) -> list[int]:
@@ -82,35 +67,7 @@ def fitting(pins: Mapping[str, object]) -> list[int]:
     return [s.id for s in slots if judge.level(s, 0) and judge.free(s.id, 0)]
 
 
-def impossible(*refs: str) -> Call:
-    """Say that there is nothing."""
-    return Call("finish", {"message": "x", "outcome": "impossible", "refs": list(refs)})
-
-
 # --- the reference --------------------------------------------------------------------------------
-
-
-def test_the_expert_gets_there_on_many_roads() -> None:
-    shapes: Counter[tuple[tuple[str, bool], ...]] = Counter()
-    for seed in range(10):
-        episode = played("expert", seed, load=1)
-        assert episode.reward == 1_000_000, (seed, failing(episode))
-        shapes[tuple((r.tool, r.ok) for s in episode.steps for r in s.results)] += 1
-    assert len(shapes) >= 7
-
-
-def test_the_expert_copes_with_a_crowd() -> None:
-    assert played("expert", 101, load=8).reward == 1_000_000
-
-
-@pytest.mark.parametrize("name", ["null", "refuse", "random", "spam", "email-instead"])
-def test_whoever_does_something_else_gets_nothing(name: str) -> None:
-    assert [played(name, seed).reward for seed in range(4)] == [0] * 4
-
-
-def test_the_expert_takes_over_what_others_began() -> None:
-    prefix = Call("get_slot", {"slot_id": WANTED}), Call("wait", {"seconds": 10})
-    assert played(then(*prefix * 4, last=expert), 3, load=1).reward == 1_000_000
 
 
 @pytest.mark.parametrize("ahead", ["0", "2"])
@@ -152,32 +109,32 @@ def test_a_place_in_line_that_is_there_already_is_named() -> None:
 
 def test_the_right_booking_in_time_is_enough() -> None:
     best = fitting(NEVER)[0]
-    assert not failing(played(then(JOIN, UNTIL, last=buying(best)), 1, NEVER))
+    assert not failing(played(acting(JOIN, UNTIL, last=buying(best)), 1, NEVER))
 
 
 def test_something_else_before_the_time_is_too_early() -> None:
     best = fitting(NEVER)[0]
-    assert failing(played(then(JOIN, last=buying(best)), 1, NEVER)) == {"stood in line"}
+    assert failing(played(acting(JOIN, last=buying(best)), 1, NEVER)) == {"stood in line"}
 
 
 def test_whoever_never_stood_in_line_hasnt_tried() -> None:
     best = fitting(NEVER)[0]
-    assert failing(played(then(UNTIL, last=buying(best)), 1, NEVER)) == {"stood in line"}
+    assert failing(played(acting(UNTIL, last=buying(best)), 1, NEVER)) == {"stood in line"}
 
 
 def test_a_later_slot_is_not_the_earliest() -> None:
     later = fitting(NEVER)[1]
-    assert failing(played(then(JOIN, UNTIL, last=buying(later)), 1, NEVER)) == {"the earliest"}
+    assert failing(played(acting(JOIN, UNTIL, last=buying(later)), 1, NEVER)) == {"the earliest"}
 
 
 def test_whoever_slept_through_the_place_has_missed_it() -> None:
     best = fitting(FREED)[0]
-    play = then(JOIN, UNTIL, last=buying(best))
+    play = acting(JOIN, UNTIL, last=buying(best))
     assert failing(played(play, 1, FREED)) == {"the wanted slot"}
 
 
 def test_the_wanted_slot_is_good_at_any_time() -> None:
-    assert not failing(played(then(UNTIL, last=buying(WANTED)), 1, FREED))
+    assert not failing(played(acting(UNTIL, last=buying(WANTED)), 1, FREED))
 
 
 def test_giving_up_needs_the_place_in_line_and_the_time() -> None:
@@ -192,14 +149,14 @@ def test_giving_up_needs_the_place_in_line_and_the_time() -> None:
 def test_other_writes_spoil_the_job() -> None:
     best, later = fitting(NEVER)
     hold = Call("hold_slot", {"slot_id": later})
-    play = then(JOIN, UNTIL, last=buying(best, more=(hold,)))
+    play = acting(JOIN, UNTIL, last=buying(best, more=(hold,)))
     assert failing(played(play, 1, NEVER)) == {"nothing else"}
     mail = Call("send_email", {"to": "a@b.example", "subject": "x", "body": "y"})
-    assert "nothing else" in failing(played(then(JOIN, UNTIL, mail, last=buying(best)), 1, NEVER))
+    assert "nothing else" in failing(played(acting(JOIN, UNTIL, mail, last=buying(best)), 1, NEVER))
 
 
 def test_the_time_is_up_when_the_provider_goes_away() -> None:
     pins = {**FREED, "then": "away", "then_after_ms": 500, "freed_at_1": 15}
     best = fitting(pins)[0]
     pause = Call("wait", {"seconds": 25})
-    assert not failing(played(then(JOIN, pause, last=buying(best)), 1, pins))
+    assert not failing(played(acting(JOIN, pause, last=buying(best)), 1, pins))

@@ -1,0 +1,67 @@
+"""The marketplace's scenarios are tasks: their references get there, and nobody else does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from benchmarks.scenario_plays import taking_over
+from simharness.models.marketplace import Marketplace
+from tests.models.playing import play, roads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Case(NamedTuple):
+    """One scenario, and how much of it is played."""
+
+    seeds: range
+    ways: int
+    """Least number of ways that its reference takes on those."""
+    busy: Sequence[int]
+    """Seeds that are played in a crowd."""
+
+
+CASES = {
+    "marketplace/book": Case(range(10), 6, (100, 101)),
+    "marketplace/reschedule": Case(range(10), 6, (100, 101)),
+    "marketplace/group": Case(range(10), 6, (100, 102)),
+    "marketplace/earliest": Case(range(10), 5, (100, 142)),
+    "marketplace/waitlist": Case(range(10), 6, (101,)),
+}
+scenarios = pytest.mark.parametrize("scenario", CASES)
+
+
+def test_each_scenario_is_played() -> None:
+    assert list(CASES) == [scenario.id for scenario in Marketplace.scenarios]
+
+
+@scenarios
+def test_the_expert_gets_there_on_many_roads(scenario: str) -> None:
+    case = CASES[scenario]
+    shapes = roads(scenario, case.seeds, load=1)
+    assert len(shapes) >= case.ways
+    assert shapes.most_common(1)[0][1] <= 0.4 * len(case.seeds)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "seed"), [(name, seed) for name, case in CASES.items() for seed in case.busy]
+)
+def test_the_expert_copes_with_a_crowd(scenario: str, seed: int) -> None:
+    roads(scenario, [seed], load=8)
+
+
+@pytest.mark.parametrize("name", ["null", "refuse", "random", "spam", "email-instead"])
+@scenarios
+def test_whoever_does_something_else_gets_nothing(scenario: str, name: str) -> None:
+    assert [play(scenario, name, seed, load=1).reward for seed in range(4)] == [0] * 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+@scenarios
+def test_the_expert_takes_over_what_others_began(scenario: str, seed: int) -> None:
+    found = next(s for s in Marketplace.scenarios if s.id == scenario)
+    policy = taking_over(found.policies["expert"])
+    assert play(scenario, policy, seed, load=1).reward == 1_000_000
