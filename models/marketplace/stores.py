@@ -47,6 +47,7 @@ class MarketStores(Paid):
         Slot,
         views=("detail", "search", "feed"),
         indexes=(("service_id", "starts_at"), ("provider_id", "starts_at")),
+        counts=("taken", "held"),
         write=("lock_wait",),
     )
     holds = store(Hold, views=(), indexes=("slot_id", "customer_id"))

@@ -214,8 +214,9 @@ def others_credit(story: Story) -> Iterator[Finding]:
 
     What a reaction writes (a settlement, a webhook, a job) is the work of whoever caused it. Only
     users count that make calls of their own: what else commits without a CALL may have been caused
-    by the agent, and the rows don't tell. Where a criterion fails, the agent must have written the
-    same before; whether that would have done is not on record.
+    by the agent, and the rows don't tell. A column that counts the rows of other tables is decided
+    by all who wrote those, and by nobody last. Where a criterion fails, the agent must have written
+    the same before; whether that would have done is not on record.
     """
     causes = causes_of(story)
     # An event of the gateway is the work of whoever asked it, also if somebody else delivers it.
@@ -234,8 +235,8 @@ def others_credit(story: Story) -> Iterator[Finding]:
     for row in story.grades():
         holds = bool(row.values["holds"])
         for key in row.values["keys"]:
-            writes = writes_of(story, key)
-            if not writes:
+            writes = [c for c in writes_of(story, key) if not only_counts(story, c)]
+            if not writes or key.partition(".")[2] in counts_of(story, key):
                 continue
             final = writes[-1]
             by = author(final)
@@ -279,6 +280,18 @@ def writes_of(story: Story, key: str) -> list[Commit]:
         return []
     at = names.index(column)
     return [c for c in commits if at in c.delta[::2]]
+
+
+def counts_of(story: Story, key: str) -> tuple[str, ...]:
+    """Give the columns of a key's table that count the rows of other tables."""
+    return story.surface.counts.get(key.partition(":")[0], ())
+
+
+def only_counts(story: Story, commit: Commit) -> bool:
+    """Tell whether a commit changed nothing of its row but such columns."""
+    counts = story.surface.counts.get(commit.table, ())
+    changed = {story.column(commit.table, number) for number in commit.changes}
+    return bool(changed) and changed <= {*counts}
 
 
 def last_commit(story: Story, key: str) -> Commit | None:

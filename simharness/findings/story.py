@@ -118,6 +118,8 @@ class Surface:
     """What each tool declares to answer."""
     keepers: tuple[tuple[str, str], ...] = ()
     """What the text of a broken invariant says, and the mechanism that should have kept it."""
+    counts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Columns that follow from the rows of other tables, by table."""
 
 
 @dataclass(slots=True)
@@ -356,6 +358,7 @@ def published(
         {name: spec.row_type.names for name, spec in specs},
         dict(forms),
         keepers,
+        {name: spec.counts for name, spec in specs},
     )
 
 

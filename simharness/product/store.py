@@ -355,6 +355,7 @@ def store(
     views: Iterable[str] = ("detail",),
     unique: Iterable[str] = (),
     indexes: Iterable[str | tuple[str, ...]] = (),
+    counts: Iterable[str] = (),
     write: Iterable[str] = WRITE_KNOBS,
     table: str = "",
 ) -> Store[R]:
@@ -364,13 +365,14 @@ def store(
 
     `views` names the ways to read it (detail, list, search, auth, feed, export), `unique` the
     columns whose values are unique. `indexes` names columns by which rows are looked up: one, or
-    several of which the last may also be asked for by a span. `write` names the knobs of its
-    writes that some tool reads:
-    without a tool that takes if_version there is no `token`, without an edit no `scope`. `table`
-    is the table's name where the attribute can't be called so.
+    several of which the last may also be asked for by a span. `counts` names columns that follow
+    from the rows of other tables, as the number of places that are taken: whoever writes one last
+    has not decided it. `write` names the knobs of its writes that some tool reads: without a tool
+    that takes if_version there is no `token`, without an edit no `scope`. `table` is the table's
+    name where the attribute can't be called so.
     """
     # `Product.__init__` puts the Store in its place.
-    return StoreSpec(row, views, unique, write, table, indexes)  # type: ignore[return-value]
+    return StoreSpec(row, views, unique, write, table, indexes, counts)  # type: ignore[return-value]
 
 
 def query(

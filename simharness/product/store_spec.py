@@ -55,12 +55,15 @@ class StoreSpec(Generic[R]):
         write: Iterable[str] = WRITE_KNOBS,
         table: str = "",
         indexes: Iterable[str | tuple[str, ...]] = (),
+        counts: Iterable[str] = (),
     ) -> None:
         self.row_type = RowType(row)
         self.views = tuple(views)
         self.unique = tuple(unique)
         self.indexes = tuple((i,) if isinstance(i, str) else i for i in indexes)
         """Columns by which rows are looked up; of several the last may be asked for by a span."""
+        self.counts = tuple(counts)
+        """Columns that count what stands in other tables, and so belong to nobody."""
         self.write = tuple(write)
         """Those of WRITE_KNOBS that a tool of the product reads."""
         self.name = table
@@ -69,9 +72,10 @@ class StoreSpec(Generic[R]):
         for kind in self.views:
             if kind not in KINDS:
                 raise UsageError(f"no view kind {kind!r}", "use " + ", ".join(KINDS))
-        for column in self.unique:
-            if column not in self.row_type.by_name:
-                raise UsageError(f"unique column {column!r} is no column of {row.__name__}")
+        for what, columns in (("unique", self.unique), ("counting", self.counts)):
+            for column in columns:
+                if column not in self.row_type.by_name:
+                    raise UsageError(f"{what} column {column!r} is no column of {row.__name__}")
         for index in self.indexes:
             for column in index:
                 if column not in self.row_type.by_name:

@@ -13,7 +13,8 @@ from simharness.findings.outcome import (
     others_credit,
     wrong_reward,
 )
-from tests.findings.journal import AGENT_CALL, Journal, span
+from simharness.findings.story import Surface
+from tests.findings.journal import AGENT_CALL, SURFACE, Journal, span
 
 if TYPE_CHECKING:
     from simharness.findings.finding import Finding
@@ -215,6 +216,25 @@ def test_a_reaction_to_the_agent_counts_as_what_it_had_written() -> None:
     grade = j.grade(False, KEY)
     (finding,) = credit(j, paid=False)
     assert finding.events == (own, last, grade)
+
+
+@pytest.mark.parametrize("key", ["deals:7", "deals:7.notes_count"])
+def test_whoever_counts_last_has_not_decided_what_is_counted(key: str) -> None:
+    """As the places of a slot: the agent's hold lapses, and somebody else takes the place."""
+    names = (*SURFACE.columns["deals"], "notes_count")
+    counted = Surface({}, {"deals": names}, counts={"deals": ("notes_count",)})
+    count = names.index("notes_count")
+    j = Journal()
+    j.call("user/1", 8)
+    j.commit(2, count, 1, owner="agent", n=AGENT_CALL)
+    j.commit(3, count, 2, owner="user/1")
+    j.grade(False, key)
+    assert j.codes(others_credit, UNPAID, surface=counted) == []
+    assert j.codes(others_credit, UNPAID, surface=Surface({}, {"deals": names})) == ["H517"]
+    j.commit(4, STAGE, "won", owner="agent", n=AGENT_CALL)
+    j.commit(5, STAGE, "lost", count, 3, owner="user/1")
+    j.grade(False, "deals:7")
+    assert j.codes(others_credit, UNPAID, surface=counted)[-1:] == ["H517"]
 
 
 def test_another_column_another_row_or_an_unknown_one_is_not_the_goals() -> None:
