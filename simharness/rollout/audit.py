@@ -15,6 +15,7 @@ from simharness.blame.statistics import Gate, Rate, gate, rate
 from simharness.errors import RecordingError, UsageError
 from simharness.findings.taxonomy import code
 from simharness.recording.reader import iter_episodes
+from simharness.rollout.collector import seldom_collected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,14 +153,17 @@ def audit(
         )
     report = Report(str(path), limit)
     reviews = read_reviews(path) if path.is_dir() else {}
-    for file in files_of(path):
-        if file.suffix == ".part":
-            report.unfinished = True
-            report.problems.append(f"{file.name} is still being written, or its writer was killed")
-        for record in iter_episodes(file):
-            take(report, file, record, reviews)
-            if progress is not None:
-                progress(len(report.items))
+    with seldom_collected():
+        for file in files_of(path):
+            if file.suffix == ".part":
+                report.unfinished = True
+                report.problems.append(
+                    f"{file.name} is still being written, or its writer was killed"
+                )
+            for record in iter_episodes(file):
+                take(report, file, record, reviews)
+                if progress is not None:
+                    progress(len(report.items))
     if not report.items:
         raise RecordingError(
             f"no finished episode in {str(path)!r}", "; ".join(report.problems) or "run some first"

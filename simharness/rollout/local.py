@@ -21,6 +21,7 @@ from simharness.errors import (
 from simharness.kernel.draws import Draws, Stream
 from simharness.product.registry import load_scenario
 from simharness.product.scenario import Drawing
+from simharness.rollout.collector import seldom_collected
 from simharness.rollout.store import RunStore, Summary
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(request: Request, folder: Path, progress: Progress) -> Summary:
     """Run all episodes and write the run directory. What was recorded stays, whatever stops it."""
     sources = check(request)
     total = len(request)
-    with RunStore(folder, request) as store:
+    with seldom_collected(), RunStore(folder, request) as store:
         for done, plan in enumerate(request.plans()):
             source = sources[plan.scenario]
             with told(request, plan.scenario, plan.seed):

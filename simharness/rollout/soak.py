@@ -24,6 +24,7 @@ from simharness.kernel.draws import Draws, Stream
 from simharness.product.registry import load_scenario
 from simharness.recording.reader import read_file
 from simharness.recording.writer import ShardWriter
+from simharness.rollout.collector import seldom_collected
 from simharness.units import DAY, MS
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def soak(
     plan = replace(plan, steps_max=pings + 1, ticks_max=365 * DAY)
     with TemporaryDirectory(prefix="simharness-soak-") as folder:
         path = Path(folder) / "soak.simrec"
-        with ShardWriter(path) as writer:
+        with seldom_collected(), ShardWriter(path) as writer:
             episode = new_episode(plan, "soak", writer, keep_rows=False)
             report.users = sum(1 for name in episode.world.alive if name.startswith("user/"))
             _send(episode, pings, seed, report, progress)
