@@ -15,6 +15,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from simharness.kernel import journal
+from simharness.parts.answers import Answers, Entry
+from simharness.parts.where import ANYWHERE, every
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -23,37 +25,11 @@ if TYPE_CHECKING:
 
     from simharness.kernel.world import World
     from simharness.parts.table import Change, Table
+    from simharness.parts.where import Where
 
 ROW = "row"
 QUERY = "query"
 TABLE = "table"
-
-
-class Entry:
-    """One cached answer."""
-
-    __slots__ = ("as_of", "at", "matches", "order", "ttl", "value")
-
-    def __init__(
-        self,
-        value: Any,
-        order: int,
-        at: int,
-        ttl: int,
-        matches: Callable[[Any], bool] | None,
-        as_of: int,
-    ) -> None:
-        self.value = value
-        """A row or None; for a query, a tuple of rows."""
-        self.order = order
-        """The commit order as of which the answer was true."""
-        self.at = at
-        """Tick from which its age counts."""
-        self.ttl = ttl
-        self.matches = matches
-        """The predicate of a query."""
-        self.as_of = as_of
-        """Tick before which the answer surely holds every commit."""
 
 
 class Cache:
@@ -96,7 +72,7 @@ class Cache:
         `row`: answers that hold the row. `query`: those too that its old or new version meets; with
         `row` a query misses what has come to match (a defect). `table`: all answers.
         """
-        self.entries: dict[Hashable, Entry] = {}
+        self.entries: dict[Hashable, Entry] = Answers() if of_queries else {}
         self.ttl = 0
         self.negative_ttl = 0
         self.expire = "after_write"
@@ -143,17 +119,19 @@ class Cache:
         value: Any,
         order: int,
         wait: int,
-        matches: Callable[[Any], bool] | None = None,
+        matches: Callable[[Any], bool] = every,
         as_of: int = 0,
+        where: Where = ANYWHERE,
     ) -> None:
         """Store an answer that was true as of `order`, `wait` ticks from now.
 
-        Nobody waits for it. `as_of` is the tick before which it surely holds every commit.
+        Nobody waits for it. `as_of` is the tick before which it surely holds every commit; `where`
+        is a part of what `matches` asks, the predicate of a query.
         """
         if wait == 0:
-            self._put(key, value, order, as_of, matches)
+            self._put(key, value, order, as_of, matches, where)
         else:
-            self.world.after(wait, lambda _: self._put(key, value, order, as_of, matches))
+            self.world.after(wait, lambda _: self._put(key, value, order, as_of, matches, where))
 
     def _put(
         self,
@@ -161,7 +139,8 @@ class Cache:
         value: Any,
         order: int,
         as_of: int,
-        matches: Callable[[Any], bool] | None,
+        matches: Callable[[Any], bool],
+        where: Where,
     ) -> None:
         ttl = self.negative_ttl if value is None else self.ttl
         if ttl <= 0:
@@ -176,7 +155,7 @@ class Cache:
                     (journal.FENCED, world.ticks, self.number, self.shown(key), order, fence)
                 )
                 return
-        self.entries[key] = Entry(value, order, world.ticks, ttl, matches, as_of)
+        self.entries[key] = Entry(value, order, world.ticks, ttl, as_of, matches, where)
         world.emit((journal.FILL, world.ticks, self.number, self.shown(key), order, ttl))
 
     # --- invalidation -----------------------------------------------------------------------------
@@ -217,17 +196,16 @@ class Cache:
         """Remove every answer that holds the row or that its old or new version meets."""
         world = self.world
         fences_key: Hashable = QUERY if self.of_queries or self.scope == TABLE else key
+        entries = self.entries
+        before = len(entries)
         if self.scope == TABLE:
-            removed = len(self.entries)
-            self.entries.clear()
-        elif self.of_queries:
-            whole = self.scope == QUERY
-            hit = [k for k, e in self.entries.items() if holds(e, key, old, new, whole=whole)]
-            for k in hit:
-                del self.entries[k]
-            removed = len(hit)
+            entries.clear()
+        elif isinstance(entries, Answers):
+            for text in entries.concerned(key, old, new, whole=self.scope == QUERY):
+                del entries[text]
         else:
-            removed = 1 if self.entries.pop(key, None) is not None else 0
+            entries.pop(key, None)
+        removed = before - len(entries)
         if order > self._fences.get(fences_key, 0):
             self._fences[fences_key] = order
         world.emit((journal.INVALIDATE, world.ticks, self.number, key, order, removed))
@@ -236,18 +214,3 @@ class Cache:
         """Give a key as rows hold it: a row id, or the number of its name as -1 - number."""
         # A row id that agents made up may be negative; in rows, names are.
         return key if isinstance(key, int) and key >= 0 else -1 - self.world.numbers[str(key)]
-
-
-def holds(entry: Entry, key: int, old: Any, new: Any, *, whole: bool) -> bool:
-    """Tell whether a cached query answer is concerned by a change of row `key`.
-
-    `whole`: also where the row isn't in it and its old or new version meets the predicate.
-    """
-    if any(row.id == key for row in entry.value):
-        return True
-    if not whole:
-        return False
-    matches = entry.matches
-    if matches is None:
-        return True
-    return (old is not None and matches(old)) or (new is not None and matches(new))

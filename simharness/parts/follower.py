@@ -84,17 +84,19 @@ class Follower(Generic[R]):
         """Give a row as the follower has it at `order`, or None."""
         return self.table.row_at(key, order)
 
-    def where(self, matches: Callable[[R], bool], order: int, where: Where = ANYWHERE) -> list[R]:
-        """Give the rows that match as the follower has them at `order`, by id.
+    def where(self, rest: Callable[[R], bool], order: int, where: Where = ANYWHERE) -> list[R]:
+        """Give the rows that meet conditions and then a predicate, as it has them at `order`.
 
-        `where` is a part of what `matches` asks.
+        By id.
         """
         before: dict[int, R | None] = {}
         for change in self.table.changes_after(order):
             before.setdefault(change.key, change.old)
+        found = self.table.meeting(where, rest)
         if not before:
-            return self.table.among(where, matches)
-        out = [row for row in self.table.among(where, matches) if row.id not in before]
+            return found
+        matches = where.predicate(rest)
+        out = [row for row in found if row.id not in before]
         out += [row for row in before.values() if row is not None and matches(row)]
         out.sort(key=lambda row: row.id)
         return out

@@ -94,6 +94,12 @@ class Index:
                 high = max(low, bisect_left(bucket, (end,)))
         return bucket, low, high
 
+    def decides(self, where: Where) -> bool:
+        """Tell whether all rows that it finds meet the conditions, given that it can tell."""
+        ordered = self._ordered
+        known = len(self._keys) + (ordered in where.equal or ordered in where.spans)
+        return known == len(where.equal) + len(where.spans)
+
     def ids(self, found: _Found) -> Iterable[int]:
         """Give the ids of what was found, in order."""
         bucket, low, high = found
@@ -105,14 +111,17 @@ class Index:
         return (values[:-1], (values[-1], key)) if self._ordered else (values, key)
 
 
-def narrowest(indexes: Iterable[Index], where: Where) -> Iterable[int] | None:
+def narrowest(indexes: Iterable[Index], where: Where) -> tuple[Iterable[int], bool] | None:
     """Give the ids, in order, of rows that may meet conditions: by the index that leaves fewest.
 
-    None if no index can tell.
+    And whether all of them do. None if no index can tell.
     """
     best: tuple[Index, _Found] | None = None
     for index in indexes:
         found = index.find(where)
         if found is not None and (best is None or found[2] - found[1] < best[1][2] - best[1][1]):
             best = index, found
-    return None if best is None else best[0].ids(best[1])
+    if best is None:
+        return None
+    index, found = best
+    return index.ids(found), index.decides(where)

@@ -164,16 +164,20 @@ class Table(Generic[R]):
         """
         if not columns:
             return [row for row in self.rows.values() if predicate(row)]
-        asked = Where(columns)
-        return self.among(asked, asked.predicate(predicate))
+        return self.meeting(Where(columns), predicate)
 
-    def among(self, where: Where, matches: Callable[[R], bool]) -> list[R]:
-        """Give the committed rows that match, by id; `where` is a part of what `matches` asks."""
-        keys = narrowest(self.indexes, where)
+    def meeting(self, where: Where, rest: Callable[[R], bool] = every) -> list[R]:
+        """Give the committed rows that meet conditions and then a predicate, by id."""
+        found = narrowest(self.indexes, where)
         rows = self.rows
-        if keys is None:
+        if found is None:
+            matches = where.predicate(rest)
             return [row for row in rows.values() if matches(row)]
-        return [row for row in map(rows.__getitem__, keys) if matches(row)]
+        keys, decided = found
+        matches = rest if decided else where.predicate(rest)
+        if matches is every:
+            return [rows[key] for key in keys]
+        return [row for key in keys if matches(row := rows[key])]
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.rows.values())

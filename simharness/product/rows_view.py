@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from simharness.kernel import journal
 from simharness.parts.cache import Cache
 from simharness.parts.follower import Follower
 from simharness.parts.row import R
-from simharness.parts.where import ANYWHERE
+from simharness.parts.where import ANYWHERE, every
 from simharness.product.view import INDEX, PRIMARY, REPLICA, View
 
 if TYPE_CHECKING:
@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     from simharness.product.view import ViewParts
 
 
-class Query(NamedTuple):
-    """A question to a view of many rows."""
+class Query:
+    """A question to a view of many rows: conditions on columns, and a predicate for the rest."""
 
-    text: str
-    """Canonical: under it the answer is cached."""
-    matches: Callable[[Any], bool]
-    """The whole predicate."""
-    where: Where = ANYWHERE
-    """Those parts of it that an index can look up."""
+    __slots__ = ("matches", "rest", "text", "where")
+
+    def __init__(
+        self, text: str, rest: Callable[[Any], bool] = every, where: Where = ANYWHERE
+    ) -> None:
+        self.text = text
+        """Canonical: under it the answer is cached."""
+        self.where = where
+        self.rest = rest
+        self.matches = where.predicate(rest)
+        """The whole predicate."""
 
 
 class RowsView(View[R]):
@@ -139,7 +144,7 @@ class QueryView(RowsView[R]):
                 if self.mechanism in world.repair:
                     # The truth under the entry's own order: a repair that changes no row changes no
                     # journal row.
-                    rows = tuple(self.table.among(query.where, query.matches))
+                    rows = tuple(self.table.meeting(query.where, query.rest))
                 self._served(op, query, rows, order, self.from_cache)
                 # As `say_as_of` does, without its call: hits are what there is most of.
                 if entry.as_of < op.as_of:
@@ -151,13 +156,13 @@ class QueryView(RowsView[R]):
             world.emit((journal.MISS, world.ticks, op.owner_number, op.n, self.number, text))
         yield op.latency(self.waits.db, "db", k)
         if self.route == PRIMARY and self.refill == PRIMARY:
-            rows, order = tuple(self.table.among(query.where, query.matches)), world.order
+            rows, order = tuple(self.table.meeting(query.where, query.rest)), world.order
             source, as_of = self.from_primary, world.ticks
         else:
             rows, order, source, as_of = self._routed(op, query, refilling=cache.ttl > 0)
         if cache.ttl:
             wait = op.wait_ticks(self.waits.put, "put", k)
-            cache.fill(query.text, rows, order, wait, query.matches, as_of)
+            cache.fill(query.text, rows, order, wait, query.matches, as_of, query.where)
         self._served(op, query, rows, order, source)
         if source != self.from_primary or self.contract.dated:
             self.say_as_of(op, as_of)
@@ -173,15 +178,15 @@ class QueryView(RowsView[R]):
         elif self.route == INDEX:
             follower, source = self.index, world.numbers[INDEX]
         else:
-            rows = tuple(self.table.among(query.where, query.matches))
+            rows = tuple(self.table.meeting(query.where, query.rest))
             return rows, world.order, self.from_primary, world.ticks
         order = follower.order()
-        found = follower.where(query.matches, order, query.where)
+        found = follower.where(query.rest, order, query.where)
         if follower is self.index and self.hydrate == PRIMARY:
             now = self.table.rows
             found = [now[row.id] for row in found if row.id in now]
         if follower.mechanism in world.repair and self.wrong(query, found, order, op.begin_order):
-            found = self.table.among(query.where, query.matches)
+            found = self.table.meeting(query.where, query.rest)
         return tuple(found), order, source, follower.as_of()
 
     def _served(

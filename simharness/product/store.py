@@ -385,7 +385,7 @@ def query(
     """
     named = {**where.equal, **fields}
     text = ",".join(f"{k}={_escaped(v)}" for k, v in named.items() if v is not None)
-    return Query(text, where.predicate(matches), where)
+    return Query(text, matches, where)
 
 
 def _escaped(value: object) -> object:

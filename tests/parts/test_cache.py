@@ -16,6 +16,7 @@ from simharness.parts.cache import QUERY, ROW, Cache
 from simharness.parts.row import Row, RowType
 from simharness.parts.table import Table, Template
 from simharness.parts.transaction import Transaction
+from simharness.parts.where import every
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +64,8 @@ class Bed:
     def fill(self, key: int, wait: int = 0) -> None:
         self.cache.fill(key, self.table.get(key), self.world.order, wait)
 
-    def ask(self, text: str, matches: Callable[[Thing], bool] | None, wait: int = 0) -> None:
-        rows = tuple(self.table.where(matches or (lambda _: True)))
+    def ask(self, text: str, matches: Callable[[Thing], bool], wait: int = 0) -> None:
+        rows = tuple(self.table.where(matches))
         self.cache.fill(text, rows, self.world.order, wait, matches)
 
     def hit(self, key: int | str) -> bool:
@@ -380,7 +381,7 @@ def asked() -> Bed:
     bed = Bed(QUERY)
     for color in ("red", "blue", "green"):
         bed.ask(color, colored(color))
-    bed.ask("all", None)
+    bed.ask("all", every)
     return bed
 
 
