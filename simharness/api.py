@@ -16,12 +16,12 @@ from simharness.kernel.zones import (
 )
 from simharness.parts import money
 from simharness.parts.clock import Clock
-from simharness.parts.gateway import Gateway
+from simharness.parts.gateway import Gateway, Manner
 from simharness.parts.hold import Holds
 from simharness.parts.lease import Grant, Leases
 from simharness.parts.ledger import Movement
 from simharness.parts.outbox import Message, Outbox
-from simharness.parts.payment import GATEWAY_EVENTS, Reply
+from simharness.parts.payment import GATEWAY_EVENTS, Reply, Request
 from simharness.parts.queue import JobQueue
 from simharness.parts.reaction import Reaction
 from simharness.parts.refusal import Refused
@@ -29,10 +29,10 @@ from simharness.parts.row import Instant, Row
 from simharness.parts.row_name import Prefix
 from simharness.parts.table import Change, Table
 from simharness.parts.transaction import Basis, Transaction
-from simharness.parts.users import Population, scaled
+from simharness.parts.users import Population, later, scaled
 from simharness.parts.webhook import Inbox, Notice, Webhook
 from simharness.parts.where import between, every, where
-from simharness.product import knobs
+from simharness.product import asking, knobs
 from simharness.product.fault import Fault, Trigger
 from simharness.product.goal import MILLION, Criterion, Ending
 from simharness.product.operations import operation
@@ -88,6 +88,7 @@ __all__ = [
     "Instant",
     "JobQueue",
     "Leases",
+    "Manner",
     "Message",
     "Movement",
     "Notice",
@@ -103,6 +104,7 @@ __all__ = [
     "Reaction",
     "Refused",
     "Reply",
+    "Request",
     "Row",
     "Scenario",
     "Showcase",
@@ -116,6 +118,7 @@ __all__ = [
     "Webhook",
     "World",
     "Zone",
+    "asking",
     "between",
     "bind_gateway",
     "bind_outbox",
@@ -126,6 +129,7 @@ __all__ = [
     "format_local",
     "gateway_knobs",
     "knobs",
+    "later",
     "local_tool",
     "money",
     "offset_by",

@@ -8,7 +8,7 @@ gateway doesn't ask whether a refund is more than what is left of its charge.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.errors import HarnessError
 from simharness.kernel import journal
@@ -36,6 +36,17 @@ if TYPE_CHECKING:
     from simharness.parts.webhook import Webhook
 
 
+class Manner(NamedTuple):
+    """How the gateway deals with one request."""
+
+    mode: str = "ok"
+    """ok, fail or async_fail."""
+    latency: Span | None = None
+    """Wait for its answer; None for the gateway's usual one."""
+    settle_after: int | None = None
+    """Ticks from an answer `pending` to the end; None for the usual ones."""
+
+
 class Gateway:
     """One gateway, with the ledger of one product."""
 
@@ -53,6 +64,7 @@ class Gateway:
         "idempotency",
         "latency",
         "ledger",
+        "manner",
         "minor_units",
         "mode",
         "name",
@@ -78,6 +90,9 @@ class Gateway:
         self.mode: tuple[str, ...] = ("ok",)
         """What becomes of the first thing asked for, the second and so on; the last for all
         others. ok; fail: at once; async_fail: accepted, and failed later."""
+        self.manner: Callable[[Request], Manner | None] | None = None
+        """Asked about each new request: a bank may have a way of its own with some. None: the
+        request is dealt with as all others."""
         self.settle_after = 0
         """Ticks from an answer `pending` to the end; what is ok is settled at once if it is 0."""
         self.timeout = 80 * SECOND
@@ -229,9 +244,11 @@ class Gateway:
         request.gateway_ref = f"{request.kind}-{self._count}"
         self._keys[place] = self._requests[request.ref] = request
         self._begin(request, key, repeated=False)
-        mode = self.mode[min(self._carried, len(self.mode) - 1)]
+        manner = self.manner(request) if self.manner is not None else None
+        if manner is None:
+            manner = Manner(self.mode[min(self._carried, len(self.mode) - 1)])
         self._carried += 1
-        world.spawn(self._op(request).name, self._carry_out(request, mode, number))
+        world.spawn(self._op(request).name, self._carry_out(request, manner, number))
         return request
 
     def _scope(self, op: Operation) -> str:
@@ -267,8 +284,8 @@ class Gateway:
 
     # --- carrying out -----------------------------------------------------------------------------
 
-    def _wait(self, request: Request, number: int) -> Event:
-        span = self.latency[min(number, len(self.latency) - 1)]
+    def _wait(self, request: Request, number: int, own: Span | None = None) -> Event:
+        span = self.latency[min(number, len(self.latency) - 1)] if own is None else own
         return self._op(request).latency(span, "gateway")
 
     def _repeat(self, request: Request, first: Request, number: int) -> Generator[Event, Any, None]:
@@ -282,22 +299,26 @@ class Gateway:
         self._reply(request, first.answer)
         self._end(request, "repeated")
 
-    def _carry_out(self, request: Request, mode: str, number: int) -> Generator[Event, Any, None]:
+    def _carry_out(
+        self, request: Request, manner: Manner, number: int
+    ) -> Generator[Event, Any, None]:
         """Do what a request asks for."""
-        yield self._wait(request, number)
+        mode = manner.mode
+        yield self._wait(request, number, manner.latency)
         objection = "declined" if mode == "fail" else self._objection(request)
         if objection:
             self._reply(request, self._replied(request, "failed", objection))
             self._settle(request, "failed")
             return
-        if mode == "ok" and not self.settle_after:
+        settle_after = self.settle_after if manner.settle_after is None else manner.settle_after
+        if mode == "ok" and not settle_after:
             self._reply(request, self._replied(request, "succeeded"))
             self._settle(request, "succeeded")
             return
         request.status = "pending"
         self._reply(request, self._replied(request, "pending"))
         self._tell(request, "pending")
-        yield self.world.timer(self.settle_after)
+        yield self.world.timer(settle_after)
         if request.status == "pending":  # nobody has settled it by hand
             self._settle(request, "succeeded" if mode == "ok" else "failed")
 

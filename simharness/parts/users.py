@@ -9,6 +9,7 @@ from simharness.errors import HarnessError
 from simharness.kernel.draws import Stream
 from simharness.kernel.operation import Actor
 from simharness.parts.refusal import Refused
+from simharness.units import SECOND
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 CYCLE = 8
 """Most calls of a user in one cycle: cycle c has the operation numbers from 8c on, so that one more
 call in a cycle shifts nothing of the next."""
+
+TRIES = 12
+"""How often somebody tries what is refused for now."""
+PAUSE = 5 * SECOND
+AGAIN = ("locked", "rate_limited", "unavailable")
+"""Refusals after which it is worth the same again."""
 
 Habit = Callable[[Actor, Stream], Generator["Event", Any, None]]
 """What a user does in one cycle; its draws are addressed by user and cycle."""
@@ -66,3 +73,28 @@ def scaled(base: int, load: int) -> int:
     At least one, unless the load is 0.
     """
     return 0 if load == 0 else max(1, base * load // 1000)
+
+
+def later(
+    world: World,
+    who: str,
+    identity: int,
+    ticks: int,
+    act: Callable[[Actor], Generator[Event, Any, Any]],
+) -> None:
+    """Let somebody act some ticks from now; whoever is refused for good lets it be."""
+    actor = Actor(world, who, identity)
+
+    def live() -> Generator[Event, Any, None]:
+        yield world.timer(ticks)
+        for _ in range(TRIES):
+            try:
+                yield from act(actor)
+            except Refused as refusal:
+                if refusal.code not in AGAIN:
+                    return
+                yield world.pause(PAUSE)
+            else:
+                return
+
+    world.spawn(who, live())

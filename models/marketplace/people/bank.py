@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.api import SECOND
+from simharness.api import SECOND, Manner
 
 if TYPE_CHECKING:
-    from simharness.api import Change
+    from simharness.api import Request
     from simharness.models.marketplace.product import Marketplace
 
 ANSWERS = {
@@ -30,26 +30,17 @@ class Bank:
         self.customer_id = customer_id
         self.manner = manner
         self._asked = 0
-        market.payments.table.listeners.append(self._hear)
+        market.gateway.manner = self.decide
 
-    def _hear(self, change: Change) -> None:
-        """A payment is on its way: the gateway looks at its mode when its row is there."""
-        market = self.market
-        if change.old is not None or change.new is None:
-            return
-        booking = market.bookings.true(change.new.booking_id)
+    def decide(self, request: Request) -> Manner | None:
+        """Say what becomes of a payment of theirs."""
+        if request.kind != "charge":
+            return None
+        payment = self.market.payments.true(int(request.ref.partition(":")[2]))
+        booking = self.market.bookings.true(payment.booking_id) if payment is not None else None
         if booking is None or booking.customer_id != self.customer_id:
-            return
+            return None
         answers = ANSWERS[self.manner]
-        gateway = market.gateway
-        before = gateway.mode, gateway.latency
-        gateway.mode = (answers[min(self._asked, len(answers) - 1)],)
-        if self.manner == "slow":
-            gateway.latency = (SLOW,)
+        mode = answers[min(self._asked, len(answers) - 1)]
         self._asked += 1
-
-        def restore() -> None:
-            gateway.mode, gateway.latency = before
-
-        # What is asked for in the same instant has looked by then.
-        market.world.after(1, lambda _: restore())
+        return Manner(mode, SLOW if self.manner == "slow" else None)
