@@ -1,7 +1,7 @@
 """The helpdesk that all instances start from: the same for every seed.
 
 Each order was charged once. Some are still to be paid, some were paid back in full or in part, and
-of some the refund is under way.
+of some the refund is under way. The rules of the house come with the instance.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from simharness.models.helpdesk.tables import (
     Entry,
     Message,
     Order,
-    Policy,
     Refund,
     Ticket,
 )
@@ -63,28 +62,6 @@ SUBJECTS = (
     "Where is my invoice", "I was charged twice", "Please cancel my plan", "It does not arrive",
     "How do I change my card", "A refund, please", "The price is wrong", "I can't sign in",
 )  # fmt: skip
-POLICIES = (
-    (
-        "Duplicate charges",
-        "Where one order was charged twice, pay the later charge back in full, and no more.",
-    ),
-    (
-        "Renewals",
-        "A renewal is paid back within 14 days of the charge. Later it is not paid back.",
-    ),
-    (
-        "Refunds under way",
-        "While a refund is pending make no second one. Say so, and leave the ticket pending.",
-    ),
-    (
-        "Large refunds",
-        "A refund above 500 units of its currency is for the team billing: escalate it.",
-    ),
-    (
-        "Merging",
-        "Merge a later ticket about the same matter into the earlier one that is still open.",
-    ),
-)
 
 
 def base_rows() -> dict[str, Sequence[Row]]:
@@ -113,9 +90,6 @@ def base_rows() -> dict[str, Sequence[Row]]:
     messages: list[Message] = []
     for i in range(1, TICKETS + 1):
         add_ticket(stream, i, tickets, messages)
-    policies = [
-        Policy(id=i, title=title, body=body, **stamp) for i, (title, body) in enumerate(POLICIES, 1)
-    ]
     return {
         "customers": customers,
         "agents": agents,
@@ -125,7 +99,6 @@ def base_rows() -> dict[str, Sequence[Row]]:
         "ledger": ledger_of(charges, refunds),
         "tickets": tickets,
         "messages": messages,
-        "policies": policies,
     }
 
 

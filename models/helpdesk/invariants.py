@@ -67,7 +67,9 @@ def claims(desk: Threads) -> list[str]:
     agents: dict[int, int] = {}
     for ticket_id, agent in desk.claimed:
         first = agents.setdefault(ticket_id, agent)
-        if first != agent:
+        if not agent:
+            del agents[ticket_id]
+        elif first != agent:
             out.append(f"tickets:{ticket_id} was claimed by agent {first} and by agent {agent}")
             agents[ticket_id] = agent
     return out

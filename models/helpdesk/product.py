@@ -7,9 +7,11 @@ from typing import Any
 from simharness.api import Gateway, Inbox, Webhook, bind_gateway, bind_webhook
 from simharness.models.helpdesk import invariants
 from simharness.models.helpdesk.faults import FAULTS
+from simharness.models.helpdesk.habits import KNOBS as PEOPLE
 from simharness.models.helpdesk.own_knobs import KNOBS
 from simharness.models.helpdesk.profiles import PROFILES
 from simharness.models.helpdesk.rewards import REWARD_MODES
+from simharness.models.helpdesk.scenarios import SCENARIOS
 from simharness.models.helpdesk.tools.admin import AdminTools
 from simharness.models.helpdesk.tools.orders import OrderTools
 from simharness.models.helpdesk.tools.threads import ThreadTools
@@ -28,6 +30,14 @@ SOUND_THREADS: dict[str, Any] = {
     "ticket.merge": "guarded",
     "inbound.group": "per_thread",
 }
+KEEPERS = {
+    "was claimed by": THREADS,
+    "is merged": THREADS,
+    "was left behind": THREADS,
+    "was opened beside": THREADS,
+    "are paid back": "gateway:gateway",
+}
+"""What the text of a broken invariant says, to what should have kept it."""
 
 
 class Helpdesk(ThreadTools, OrderTools, AdminTools):
@@ -37,7 +47,9 @@ class Helpdesk(ThreadTools, OrderTools, AdminTools):
     profiles = PROFILES
     faults = FAULTS
     reward_modes = REWARD_MODES
-    own_knobs = KNOBS
+    own_knobs = (*KNOBS, *PEOPLE)
+    scenarios = SCENARIOS
+    keepers = KEEPERS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

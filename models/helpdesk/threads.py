@@ -29,7 +29,7 @@ class Threads(HelpdeskStores):
         self.split_threads: list[tuple[int, int]] = []
         """Tickets that a mail opened although the thread had one: that one, and the new one."""
         self.claimed: list[tuple[int, int]] = []
-        """Claims that were answered as made: ticket and agent."""
+        """Claims that were answered as made: ticket and agent, or 0 who gave it back."""
         self._closer = Actor(self.world, "auto-closer", 0)
         self._solved: dict[int, int] = {}
         """How often each ticket has been solved."""

@@ -96,6 +96,7 @@ class House:
         *,
         rows: Mapping[str, Sequence[Row]] | None = None,
         profile: str = "bare",
+        load: int = 0,
         seed: int = 1,
         drawn: bool = False,
     ) -> None:
@@ -104,7 +105,7 @@ class House:
         specs = Helpdesk.specs()
         templates = {name: spec.template(given.get(name, ())) for name, spec in specs.items()}
         settings = resolve_settings(Helpdesk, profile, config or {})
-        self.desk = Helpdesk(self.world, templates, settings, 0)
+        self.desk = Helpdesk(self.world, templates, settings, load)
         self._started = 0
         self._render = Renderer()
         self.world.settle()

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from simharness.models.helpdesk import Helpdesk
+from simharness.models.helpdesk.habits import KNOBS as PEOPLE
 from simharness.models.helpdesk.own_knobs import OWN
 from simharness.models.helpdesk.rewards import REWARD_MODES
 from simharness.models.helpdesk.rules import TICKET_LIFE
@@ -19,15 +20,29 @@ def there(marker: str) -> Cells:
     """Give the cells of a table as the code has them, in its order."""
     if marker == "ticket life":
         return [[*step] for step in TICKET_LIFE]
+<<<<<<< HEAD
     if marker == "knobs":
         return knobs(OWN)
     return [
         [ticked(name), str(spec.row_type.by_name["id"].shown(1)), own_columns(spec)]
         for name, spec in Helpdesk.specs().items()
     ]
+=======
+    if marker in ("knobs", "people"):
+        own = OWN if marker == "knobs" else PEOPLE
+        return [[f"`{knob.key}`", str(knob.default), knob.doc] for knob in own]
+    if marker == "scenarios":
+        return [[f"`{scenario.id}`", scenario.doc] for scenario in Helpdesk.scenarios]
+    out: list[list[str]] = []
+    for name, spec in Helpdesk.specs().items():
+        first = spec.row_type.by_name["id"].shown(1)
+        columns = [f"`{c}`" for c in spec.row_type.names if c not in SYSTEM_COLUMNS]
+        out.append([f"`{name}`", str(first), " ".join(columns)])
+    return out
+>>>>>>> eca4432 (Put people, rules and two scenarios into the helpdesk: double-charge and legit-charge)
 
 
-@pytest.mark.parametrize("marker", ["tables", "ticket life", "knobs"])
+@pytest.mark.parametrize("marker", ["tables", "ticket life", "knobs", "people", "scenarios"])
 def test_the_page_tells_what_there_is(marker: str) -> None:
     assert PAGE.told(marker) == there(marker)
 

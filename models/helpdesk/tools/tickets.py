@@ -138,6 +138,26 @@ class TicketTools(Threads):
         changes: dict[str, object] = {"assignee_id": op.actor.identity}
         return {**changes, "status": "open"} if ticket.status == "new" else changes
 
+    @write_tool
+    def release_ticket(self, op: Operation, ticket_id: TicketId) -> Answer[Ticket]:
+        """Give a ticket of yours back, so that somebody else can claim it."""
+        edit = yield from self.tickets.edit(op, ticket_id)
+        try:
+            self.require_open(edit.row)
+            if edit.row.assignee_id is None or edit.row.assignee_id != op.actor.identity:
+                raise Refused(
+                    "conflict",
+                    f"ticket {ticket_name(ticket_id)} isn't yours",
+                    version=edit.row.version,
+                )
+            tx = Transaction(op)
+            edit.update(tx, {"assignee_id": None})
+            tx.commit()
+        finally:
+            edit.close()
+        self.claimed.append((ticket_id, 0))
+        return self.tickets.table.rows[ticket_id]
+
     def require_open(self, ticket: Ticket) -> None:
         """Refuse `conflict` for a ticket that is closed, merged ones among them."""
         if ticket.status == "closed":

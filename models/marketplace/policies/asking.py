@@ -7,7 +7,8 @@ from simharness.api import asking
 BUSY_SECONDS, SETTLE_SECONDS = asking.BUSY_SECONDS, asking.SETTLE_SECONDS
 READS = asking.READS
 
-Play, Part = asking.Play, asking.Part
+Play = asking.Play
+Part = asking.Part
 Impatient = asking.Impatient
 
 read, read_pages = asking.read, asking.read_pages

@@ -1,0 +1,1 @@
+"""Who else is at the helpdesk, each a process of its own."""

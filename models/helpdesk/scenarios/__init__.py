@@ -1,0 +1,16 @@
+"""The scenarios of the helpdesk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.models.helpdesk.scenarios.double_charge import DoubleCharge
+from simharness.models.helpdesk.scenarios.legit_charge import LegitCharge
+
+if TYPE_CHECKING:
+    from simharness.api import Scenario
+
+SCENARIOS: tuple[Scenario[Any], ...] = (
+    DoubleCharge(),
+    LegitCharge(),
+)
