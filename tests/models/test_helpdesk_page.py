@@ -20,26 +20,14 @@ def there(marker: str) -> Cells:
     """Give the cells of a table as the code has them, in its order."""
     if marker == "ticket life":
         return [[*step] for step in TICKET_LIFE]
-<<<<<<< HEAD
-    if marker == "knobs":
-        return knobs(OWN)
+    if marker in ("knobs", "people"):
+        return knobs(PEOPLE if marker == "people" else OWN)
+    if marker == "scenarios":
+        return [[ticked(scenario.id), scenario.doc] for scenario in Helpdesk.scenarios]
     return [
         [ticked(name), str(spec.row_type.by_name["id"].shown(1)), own_columns(spec)]
         for name, spec in Helpdesk.specs().items()
     ]
-=======
-    if marker in ("knobs", "people"):
-        own = OWN if marker == "knobs" else PEOPLE
-        return [[f"`{knob.key}`", str(knob.default), knob.doc] for knob in own]
-    if marker == "scenarios":
-        return [[f"`{scenario.id}`", scenario.doc] for scenario in Helpdesk.scenarios]
-    out: list[list[str]] = []
-    for name, spec in Helpdesk.specs().items():
-        first = spec.row_type.by_name["id"].shown(1)
-        columns = [f"`{c}`" for c in spec.row_type.names if c not in SYSTEM_COLUMNS]
-        out.append([f"`{name}`", str(first), " ".join(columns)])
-    return out
->>>>>>> eca4432 (Put people, rules and two scenarios into the helpdesk: double-charge and legit-charge)
 
 
 @pytest.mark.parametrize("marker", ["tables", "ticket life", "knobs", "people", "scenarios"])
