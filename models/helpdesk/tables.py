@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from simharness.api import Bounds, Instant, Prefix, Row
 
@@ -175,3 +175,11 @@ class Escalation(Row):
     team: str
     reason: str
     author_id: int = 0
+
+
+class TicketFields(TypedDict, total=False):
+    """What may be changed of a ticket beside its status."""
+
+    priority: Priority
+    tags: list[str]
+    assignee_id: int | None

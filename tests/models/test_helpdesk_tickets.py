@@ -173,6 +173,50 @@ def test_a_status_is_given_to_whatever_is_not_closed() -> None:
     assert (late.code, late.details) == ("conflict", {"version": 1})
 
 
+def test_priority_tags_and_agent_are_changed_and_nothing_else() -> None:
+    house = House()
+    fields = {"priority": "urgent", "tags": ["vip", "phone"], "assignee_id": BOB}
+    told = house.call(ANN, "update_ticket", ticket_id="TK-2", fields=fields, if_version=1)
+    assert {name: told[name] for name in fields} == {**fields, "tags": ("vip", "phone")}
+    assert (told["status"], told["version"]) == ("new", 2)
+    told = house.call(ANN, "update_ticket", ticket_id="TK-2", fields={"assignee_id": None})
+    assert (told["assignee_id"], told["priority"]) == (None, "urgent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"ticket_id": "TK-2", "fields": {"priority": "low"}, "if_version": 7}, "conflict"),
+        ({"ticket_id": "TK-3", "fields": {"priority": "low"}}, "conflict"),
+        ({"ticket_id": "TK-2", "fields": {"assignee_id": 5}}, "invalid_arguments"),
+        ({"ticket_id": "TK-2", "fields": {"assignee_id": 99}}, "invalid_arguments"),
+        ({"ticket_id": "TK-2", "fields": {"tags": ["x", " "]}}, "invalid_arguments"),
+        ({"ticket_id": "TK-99", "fields": {"priority": "low"}}, "not_found"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused(arguments: dict[str, Any], code: str) -> None:
+    assert House().refused(ANN, "update_ticket", **arguments).code == code
+
+
+def test_a_ticket_that_was_given_away_may_be_claimed_by_its_new_agent() -> None:
+    house = House()
+    house.call(ANN, "claim_ticket", ticket_id="TK-2")
+    house.call(LEAD, "update_ticket", ticket_id="TK-2", fields={"assignee_id": BOB})
+    assert house.refused(ANN, "claim_ticket", ticket_id="TK-2").code == "conflict"
+    house.call(BOB, "claim_ticket", ticket_id="TK-2")
+    assert house.desk.invariants() == []
+
+
+@pytest.mark.parametrize("mode", ["guarded", "blind"])
+def test_a_merge_of_another_version_of_its_source_is_refused(mode: str) -> None:
+    house = House({"ticket.merge": mode})
+    tickets = {"source_id": "TK-2", "target_id": "TK-1"}
+    told = house.refused(ANN, "merge_tickets", **tickets, if_version=2)
+    assert (told.code, told.details["version"]) == ("conflict", 1)
+    house.call(BOB, "update_ticket", ticket_id="TK-1", fields={"priority": "low"})
+    assert house.call(ANN, "merge_tickets", **tickets, if_version=1)["id"] == "TK-1"
+
+
 def test_a_reply_leaves_the_ticket_as_it_is() -> None:
     house = House()
     made = house.call(ANN, "reply", ticket_id="TK-1", body="On its way.")

@@ -23,9 +23,10 @@ from simharness.models.helpdesk.stores import (
     PageNumber,
     WaitSeconds,
     found,
+    require_text,
     ticket_name,
 )
-from simharness.models.helpdesk.tables import Status, Ticket, TicketId
+from simharness.models.helpdesk.tables import Status, Ticket, TicketFields, TicketId
 from simharness.models.helpdesk.terms import matcher
 from simharness.models.helpdesk.threads import Threads
 
@@ -186,14 +187,68 @@ class TicketTools(Threads):
         return self.tickets.table.rows[ticket_id]
 
     @write_tool
-    def merge_tickets(
-        self, op: Operation, source_id: TicketId, target_id: TicketId
+    def update_ticket(
+        self,
+        op: Operation,
+        ticket_id: TicketId,
+        fields: TicketFields,
+        if_version: int | None = None,
     ) -> Answer[Ticket]:
-        """Close a ticket and move its messages into another one of the same customer, for good."""
+        """Change the priority, the tags or the agent of a ticket that isn't closed.
+
+        tags are all that it is to have. With if_version it is refused if somebody was faster.
+        """
+        changes: dict[str, object] = {**fields}
+        if "tags" in fields:
+            for tag in fields["tags"]:
+                require_text("fields.tags", tag)
+            changes["tags"] = tuple(fields["tags"])
+        edit = yield from self.tickets.edit(op, ticket_id, if_version)
+        try:
+            self.require_open(edit.row)
+            agent_id = fields.get("assignee_id", edit.row.assignee_id)
+            given = agent_id != edit.row.assignee_id
+            if given:
+                self._require_active(agent_id)
+            tx = Transaction(op)
+            edit.update(tx, changes)
+            tx.commit()
+        finally:
+            edit.close()
+        if given:
+            # Whoever had claimed it hasn't any more.
+            self.claimed.append((ticket_id, 0))
+        return self.tickets.table.rows[ticket_id]
+
+    def _require_active(self, agent_id: int | None) -> None:
+        """Refuse an agent who can't work on a ticket; None is nobody."""
+        agent = self.agents.true(agent_id) if agent_id is not None else None
+        if agent_id is not None and (agent is None or not agent.active):
+            raise Refused("invalid_arguments", f"there is no active agent {agent_id}")
+
+    @write_tool
+    def merge_tickets(
+        self,
+        op: Operation,
+        source_id: TicketId,
+        target_id: TicketId,
+        if_version: int | None = None,
+    ) -> Answer[Ticket]:
+        """Close a ticket and move its messages into another one of the same customer, for good.
+
+        With if_version it is refused if somebody was faster to change the one that is closed.
+        """
         if source_id == target_id:
             raise Refused("invalid_arguments", "a ticket can't be merged into itself")
         if self.merge_mode == "blind":
             self._require_mergeable(source_id, target_id)
+            source = self.tickets.table.rows[source_id]
+            if if_version not in (None, source.version):
+                raise Refused(
+                    "conflict",
+                    f"ticket {ticket_name(source_id)} has changed",
+                    version=source.version,
+                )
             seen = [m.id for m in self.messages.table.where(ticket_id=source_id)]
             yield self.database(op)
             self._merge(op, source_id, target_id, seen)
@@ -202,7 +257,9 @@ class TicketTools(Threads):
         try:
             # Everybody takes the lower id first, so that no circle of waits can close.
             for key in sorted((source_id, target_id)):
-                edit = yield from self.tickets.edit(op, key)
+                edit = yield from self.tickets.edit(
+                    op, key, if_version if key == source_id else None
+                )
                 edits.append(edit)
             self._require_mergeable(source_id, target_id)
             moved = [m.id for m in self.messages.table.where(ticket_id=source_id)]
