@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.models.helpdesk.scenarios.double_charge import DoubleCharge
+from simharness.models.helpdesk.scenarios.escalate import Escalate
 from simharness.models.helpdesk.scenarios.legit_charge import LegitCharge
+from simharness.models.helpdesk.scenarios.triage import Triage
 
 if TYPE_CHECKING:
     from simharness.api import Scenario
@@ -13,4 +15,6 @@ if TYPE_CHECKING:
 SCENARIOS: tuple[Scenario[Any], ...] = (
     DoubleCharge(),
     LegitCharge(),
+    Escalate(),
+    Triage(),
 )

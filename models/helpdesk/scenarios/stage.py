@@ -87,7 +87,7 @@ class Stage:
         key: str = "",
         attempt_of: int | None = None,
     ) -> Charge:
-        """Add a charge; what has succeeded is in the gateway's ledger."""
+        """Add a charge; what was taken, and what its bank took back, is in the gateway's ledger."""
         row = self._add(
             self.desk.charges.table,
             ago,
@@ -99,8 +99,10 @@ class Stage:
             idempotency_key=key,
             attempt_of=attempt_of,
         )
-        if status == "succeeded":
+        if status in ("succeeded", "disputed"):
             self._enter("charge", f"CH-{row.id}", order.id, row, ago)
+        if status == "disputed":
+            self._enter("chargeback", f"CH-{row.id}", order.id, row, 0)
         return row
 
     def refund(
