@@ -49,7 +49,7 @@ class Measured:
     """Tool and arguments, as sent."""
     shape: Shape
     attempts: int
-    """Writes of rows that were there before."""
+    """Calls that committed something, or that somebody else got in the way of."""
     met: int
     """Attempts that were refused, had to wait or came upon a row that had changed."""
     cached: int
@@ -113,26 +113,24 @@ def answered(exchange: Exchange) -> str:
 
 
 def contention(story: Story) -> tuple[int, int]:
-    """Count the agent's writes of rows that were there, and those that somebody got in the way of.
+    """Count the agent's writes, and those that somebody got in the way of.
 
     Somebody did where a write was refused (`conflict`, `locked`), where it waited for a lock, and
-    where somebody else had committed the row after the agent's last look at it.
+    where somebody else had committed the row after the agent's last look at it. A tool that writes
+    now and then, as one that pays under a key, counts where it did.
     """
     waited = {row.values["n"] for row in story.of("LOCKWAIT") if foreign(row.values)}
     attempts = met = 0
     seen: dict[tuple[str, int], int] = {}
     for n, exchange in story.exchanges.items():
-        call = exchange.rows.get("CALL")
-        if call is not None and call.values["writes"]:
-            answer = exchange.rows.get("RETURN")
-            refused = answer is not None and answer.values["status"] in REFUSALS
-            written = [commit for commit in exchange.commits if commit.before > 0]
-            if refused or written or n in waited:
-                attempts += 1
-                changed = any(unseen(story, commit, seen) for commit in written)
-                met += refused or n in waited or changed
-            for commit in exchange.commits:
-                seen[commit.table, commit.key] = commit.after
+        call, answer = exchange.rows.get("CALL"), exchange.rows.get("RETURN")
+        refused = answer is not None and answer.values["status"] in REFUSALS
+        hindered = call is not None and (refused or n in waited)
+        if hindered or exchange.commits:
+            attempts += 1
+            met += hindered or any(unseen(story, commit, seen) for commit in exchange.commits)
+        for commit in exchange.commits:
+            seen[commit.table, commit.key] = commit.after
         for row in exchange.reads:
             v = row.values
             table = v["view"].rpartition(".")[0]

@@ -42,7 +42,16 @@ from simharness.product.product import Product
 from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.showcase import Showcase
 from simharness.product.store import Edit, Store, query, store
-from simharness.product.tool import Answer, Bounds, Page, local_tool, paged, tool, write_tool
+from simharness.product.tool import (
+    Answer,
+    Bounds,
+    Page,
+    ToolSpec,
+    local_tool,
+    paged,
+    tool,
+    write_tool,
+)
 from simharness.product.wiring import (
     bind_gateway,
     bind_outbox,
@@ -112,6 +121,7 @@ __all__ = [
     "Stream",
     "Table",
     "Task",
+    "ToolSpec",
     "Transaction",
     "Trigger",
     "UsageError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simharness.api import (
     GATEWAY_EVENTS,
@@ -18,6 +18,7 @@ from simharness.models.marketplace import invariants
 from simharness.models.marketplace.faults import FAULTS
 from simharness.models.marketplace.habits import KNOBS as PEOPLE
 from simharness.models.marketplace.horizon import Horizon
+from simharness.models.marketplace.looks import Looks
 from simharness.models.marketplace.own_knobs import KNOBS
 from simharness.models.marketplace.places import Places
 from simharness.models.marketplace.profiles import PROFILES
@@ -29,6 +30,9 @@ from simharness.models.marketplace.tools.calendar import CalendarTools
 from simharness.models.marketplace.tools.requests import RequestTools
 from simharness.models.marketplace.tools.search import SearchTools
 from simharness.models.marketplace.tools.writing import WritingTools
+
+if TYPE_CHECKING:
+    from simharness.api import Answer, Operation, ToolSpec
 
 PLACES = "places:slots"
 """How ablation names what keeps the places of slots."""
@@ -71,6 +75,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.calendar = Horizon(self)
+        self.looks = Looks(self)
         self.places = Places(self)
         self.settings.bind("hold.leak", self.places.holds, "leak")
         self.repairable += [PLACES, ZONES, "lock:holds", COUPONS]
@@ -86,6 +91,11 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
             self.gateway,
             sound={"booking.compensate": "guarded", "booking.on_webhook": "guarded"},
         )
+
+    def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Answer[Any]:
+        """Serve one call of any actor; of the agent's, note what it is told of slots."""
+        steps = super().call(op, tool, arguments)
+        return self.looks.heed(op, tool.name, arguments, steps) if op.actor.audited else steps
 
     def invariants(self) -> list[str]:
         """Name what is broken: capacities, hours, holds, money, coupons, what stands elsewhere."""

@@ -283,7 +283,7 @@ def test_a_line_forms_at_a_slot_that_is_taken() -> None:
     house.call(CEM, "hold_slot", slot_id=FREE)
     for who in (ANN, BOB):
         assert house.call(who, "join_waitlist", slot_id=FREE).position == who
-    assert house.refused(ANN, "join_waitlist", slot_id=FREE).code == "conflict"
+    assert house.refused(ANN, "join_waitlist", slot_id=FREE).code == "already_waiting"
 
 
 def test_a_mail_needs_an_address_and_books_nothing() -> None:

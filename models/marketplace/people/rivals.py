@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 CROWD = 1
 """Of those who crowd some slots, at load 1; more with the load."""
-CROWD_PAUSE = 17 * SECOND
-"""Mean pause of each of them: at load 8 a slot that is crowded is held about a fourth of the time.
-That is often enough that many find it taken, and seldom enough that a second try gets it."""
+VISITED = 160 * SECOND
+"""Mean time between two visits of one slot by such a crowd at load 1. At load 8 a slot is held a
+fifth of the time, however many are crowded: often enough that many find it taken, or changed
+since they looked, and seldom enough that a second try gets it."""
 KEEP_SECONDS = (2, 6)
 """For how long one of them keeps a slot."""
 
@@ -26,7 +27,8 @@ def start_crowd(
     market: Marketplace, slots: Sequence[int], customers: Sequence[int], quantity: int = 1
 ) -> None:
     """Start those who hold one of some slots for a few seconds, and give it back."""
-    crowd = Population(market.world, think_mean=CROWD_PAUSE, prefix="crowd")
+    pause = max(SECOND, VISITED // len(slots) - sum(KEEP_SECONDS) * SECOND // 2)
+    crowd = Population(market.world, think_mean=pause, prefix="crowd")
 
     def habit(actor: Actor, draw: Stream) -> Generator[Any, Any, None]:
         slot_id = draw.pick(slots, "row")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import Call, format_instant, parse_instant
-from simharness.models.marketplace.policies.asking import Impatient, read, read_pages, tried
+from simharness.models.marketplace.policies.asking import (
+    BUSY_SECONDS,
+    POLL_SECONDS,
+    Impatient,
+    read,
+    read_pages,
+    tried,
+    wait_for,
+)
 from simharness.models.marketplace.policies.paying import booked, hold, paid
 from simharness.models.marketplace.requirements import Offer, Wish
 from simharness.models.marketplace.rules import price_of
@@ -14,15 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from simharness.api import Action, Observation, Task
-    from simharness.models.marketplace.policies.asking import Play
+    from simharness.models.marketplace.policies.asking import Part, Play
 
     Rows = list[dict[str, Any]]
 
-ROUNDS = 12
-"""Most searches."""
 LOOKS = 2
-"""Searches that find nothing before there is nothing: others let go again what they hold."""
-PAUSE_SECONDS = 12
+"""Searches that find nothing before there is nothing: they may be a few seconds old."""
+SOON = 5
+"""Short waits for what others hold, before longer ones."""
 IN_PLACE = ("pending", "confirmed")
 
 
@@ -48,25 +55,36 @@ class Seeker:
         self.busy: list[tuple[int, int]] = []
         """The customer's other bookings."""
         self.found: Rows = []
+        self.waited: dict[str, int] = {}
 
     def work(self) -> Play:
-        """Learn what there is, then search and take the best, again while others are faster."""
+        """Learn what there is, and take the best of it, or say that there is nothing."""
         yield from self.learn()
-        looks = 0
-        for _ in range(ROUNDS):
+        if (yield from self.get_one()):
+            yield Call("finish", {"message": "It is booked and paid.", "outcome": "done"})
+        else:
+            yield from self.give_up()
+
+    def get_one(self) -> Part:
+        """Search and take the best, again while others are faster; tells whether there was one."""
+        looks = waits = 0
+        while looks < LOOKS:
             yield from self.search()
             best = self.ranked()
-            if not best:
-                looks += 1
-                if looks == LOOKS:
-                    yield from self.give_up()
-                    return
-                yield Call("wait", {"seconds": PAUSE_SECONDS})
-                continue
-            if (yield from self.take(best[0])):
-                yield Call("finish", {"message": "It is booked and paid.", "outcome": "done"})
-                return
-        raise Impatient("others are always faster")
+            looks += 1
+            if best:
+                if (yield from self.take(best[0])):
+                    return True
+                looks = 0
+            elif any(self.may_come_free(row) for row in self.fitting()):
+                # Others let go again what they hold, most of them soon.
+                waits += 1
+                seconds = BUSY_SECONDS if waits <= SOON else POLL_SECONDS
+                yield from wait_for("a slot", self.waited, seconds)
+                looks = 0
+            elif looks < LOOKS:
+                yield Call("wait", {"seconds": BUSY_SECONDS})
+        return False
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -86,12 +104,17 @@ class Seeker:
                 self.busy.append((parse_instant(slot["starts_at"]), parse_instant(slot["ends_at"])))
 
     def search(self) -> Play:
-        """Find the slots of the right services that have free places."""
+        """Find the slots of the right services, also those that are full."""
         first, last = (format_instant(instant) for instant in self.wish.span())
         self.found = []
         for service_id in self.services:
             self.found += yield from read_pages(
-                "search_slots", "slots", service_id=service_id, from_time=first, to_time=last
+                "search_slots",
+                "slots",
+                service_id=service_id,
+                from_time=first,
+                to_time=last,
+                full=True,
             )
 
     def failed(self, slot: dict[str, Any]) -> frozenset[str]:
@@ -106,16 +129,25 @@ class Seeker:
         )
         return self.wish.failing(offer, self.busy, self.percent)
 
+    def fitting(self) -> Rows:
+        """Give the slots that would do, free or not."""
+        return [row for row in self.found if self.wish.level(self.failed(row))]
+
     def ranked(self) -> Rows:
         """Give the slots that will do, the best first."""
-        rows = [row for row in self.found if self.wish.level(self.failed(row)) and self.room(row)]
+        rows = [row for row in self.fitting() if self.room(row)]
         return sorted(
             rows, key=lambda row: (self.wish.level(self.failed(row)), *self.order_of(row))
         )
 
     def room(self, row: dict[str, Any]) -> bool:
         """Tell whether a slot has places enough."""
-        return bool(row["capacity"] - row["taken"] >= self.wish.places)
+        return not row["blocked"] and row["capacity"] - row["taken"] >= self.wish.places
+
+    def may_come_free(self, row: dict[str, Any]) -> bool:
+        """Tell whether a slot has places enough once nobody holds any of it."""
+        left = row["capacity"] - row["taken"] + row["held"]
+        return not row["blocked"] and left >= self.wish.places
 
     def order_of(self, row: dict[str, Any]) -> tuple[int, int, int]:
         """Give what sorts slots: the earliest first, of equals the cheapest."""

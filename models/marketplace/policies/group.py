@@ -85,7 +85,8 @@ class Planner(Looker):
                 starts_at = parse_instant(room["starts_at"])
                 place = room["place"] * 10 + coach["place"]
                 order = rank(self.brief["prefer"], starts_at, place, self.near)
-                if self.may_be(room["id"], coach["id"]):
+                as_of = min(room["as_of"], coach["as_of"])
+                if self.may_be(as_of, room["id"], coach["id"]):
                     out.append(Choice(order, room["id"], coach["id"]))
         return sorted(out)
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Call, parse_instant
-from simharness.models.marketplace.policies.asking import SETTLE_SECONDS, Impatient, unknown
+from simharness.models.marketplace.policies.asking import (
+    SETTLE_SECONDS,
+    Impatient,
+    complete_to,
+    unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +20,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 15
 """Pause between two looks for places that others may give back."""
-WRONG = 6 * SECOND
-"""For so long what was refused isn't tried again: searches are a little behind."""
 
 
 class Looker:
@@ -95,7 +98,7 @@ class Looker:
             places: Providers that will do, each with its place in the request.
 
         Returns:
-            The rows, each with the `place` of its provider.
+            The rows, each with the `place` of its provider, and the instant `as_of`.
         """
         rows: list[dict[str, Any]] = []
         page: int | None = 1
@@ -108,7 +111,8 @@ class Looker:
                 page=page,
             )
             if told.value:
-                rows += told.value["slots"]
+                as_of = complete_to(told, told.value)
+                rows += [{**row, "as_of": as_of} for row in told.value["slots"]]
                 page = told.value["next_page"]
         return [
             {**row, "place": places[row["provider_id"]]}
@@ -116,12 +120,12 @@ class Looker:
             if row["provider_id"] in places
             and row["capacity"] - row["taken"] >= needed
             and not row["blocked"]
-            and self.may_be(row["id"])
+            and self.may_be(row["as_of"], row["id"])
         ]
 
-    def may_be(self, *slots: int) -> bool:
-        """Tell whether slots weren't refused a moment ago."""
-        return self.refused.get(slots, -WRONG) + WRONG <= self.now
+    def may_be(self, as_of: int, *slots: int) -> bool:
+        """Tell whether slots weren't refused since an answer was complete: searches are behind."""
+        return self.refused.get(slots, 0) < as_of
 
     def note(self, told: Observation, *slots: int) -> Play:
         """Remember what was refused."""

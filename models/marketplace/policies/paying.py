@@ -9,6 +9,7 @@ from simharness.models.marketplace.policies.asking import (
     BUSY_SECONDS,
     SETTLE_SECONDS,
     Impatient,
+    made_of,
     read,
     tried,
     unknown,
@@ -37,9 +38,14 @@ def booked(hold_id: int, coupon: str = "") -> Generator[Action, Observation, Any
     while True:
         arguments = {"hold_id": hold_id} | ({"coupon": coupon} if coupon else {})
         told = yield from tried("confirm_booking", **arguments)
-        if not unknown(told):
+        if unknown(told):
+            yield Call("wait", {"seconds": SETTLE_SECONDS})
+        elif told.error != "payment_due":
             return told.value if told.value else told.error
-        yield Call("wait", {"seconds": SETTLE_SECONDS})
+        # It may be made, and then only its payment is due.
+        booking = yield from made_of(hold_id)
+        if booking is not None:
+            return booking
 
 
 def paid(booking: dict[str, Any]) -> Generator[Action, Observation, bool]:

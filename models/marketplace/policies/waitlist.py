@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import SECOND, Call, parse_instant
+from simharness.api import Call, parse_instant
 from simharness.models.marketplace.policies import earliest
 from simharness.models.marketplace.policies.asking import (
     BUSY_SECONDS,
@@ -12,7 +12,6 @@ from simharness.models.marketplace.policies.asking import (
     Impatient,
     retry_after,
 )
-from simharness.models.marketplace.policies.earliest import LOOKS, PAUSE_SECONDS, ROUNDS
 from simharness.models.marketplace.policies.paying import booked, hold, paid
 
 if TYPE_CHECKING:
@@ -49,26 +48,24 @@ class Waiter(earliest.Seeker):
     def work(self) -> Play:
         """Wait, then look for something else, and say what came of it."""
         slot = yield from self.ask("get_slot", slot_id=self.wanted)
-        if self.can_be_had(slot) and (yield from self.buy()):
-            yield from self.done()
-            return
-        while not slot["blocked"]:
-            if not self.line and (yield from self.join()):
-                yield from self.done()
-                return
-            if (yield from self.claim()):
-                yield from self.done()
-                return
-            if self.now >= self.until:
-                break
-            before = self.now
-            slot = yield from self.news(slot)
+        changed = True
+        while True:
             if self.can_be_had(slot) and (yield from self.buy()):
-                yield from self.done()
+                break
+            if slot["blocked"]:
+                yield from self.look_elsewhere()
                 return
-            if self.now - before < NEWS_SECONDS * SECOND and not slot["blocked"]:
-                yield Call("wait", {"seconds": PAUSE_SECONDS})
-        yield from self.look_elsewhere()
+            if not self.line and (yield from self.join()):
+                break
+            late = self.now >= self.until
+            if (changed or late) and (yield from self.claim()):
+                break
+            if late:
+                yield from self.look_elsewhere()
+                return
+            before, slot = slot, (yield from self.news(slot))
+            changed = slot is not before
+        yield from self.done()
 
     def ask(self, tool: str, **arguments: Any) -> Generator[Action, Observation, Any]:
         """Read until there is an answer, and take note of the time."""
@@ -80,14 +77,22 @@ class Waiter(earliest.Seeker):
             yield Call("wait", {"seconds": retry_after(told)})
         raise Impatient(f"{tool} doesn't answer")
 
+    def fitting(self) -> earliest.Rows:
+        """Give the slots that would do instead of the wanted one, free or not."""
+        return [row for row in super().fitting() if row["id"] != self.wanted]
+
     def can_be_had(self, slot: dict[str, Any]) -> bool:
         """Tell whether a slot has a free place."""
-        return self.room(slot) and not slot["blocked"]
+        return self.room(slot)
 
     def news(self, slot: dict[str, Any]) -> Generator[Action, Observation, dict[str, Any]]:
         """Wait for changes; gives the wanted slot as it is now known to be."""
-        told = yield from self.ask("slot_changes", wait=NEWS_SECONDS)
-        return next((row for row in told["slots"] if row["id"] == self.wanted), slot)
+        told = yield Call("slot_changes", {"wait": NEWS_SECONDS})
+        self.now = parse_instant(told.t)
+        if told.value:
+            return next((row for row in told.value["slots"] if row["id"] == self.wanted), slot)
+        # The changes of an answer that didn't come aren't told a second time.
+        return (yield from self.ask("get_slot", slot_id=self.wanted))
 
     def join(self) -> Generator[Action, Observation, bool]:
         """Stand in line, or take the place that has come free; tells whether it was taken."""
@@ -123,20 +128,11 @@ class Waiter(earliest.Seeker):
 
     def look_elsewhere(self) -> Play:
         """Take the best of what may be booked instead, or say that there is nothing."""
-        looks = 0
         if self.fallback:
             yield from self.learn()
-            for _ in range(ROUNDS):
-                yield from self.search()
-                best = [row for row in self.ranked() if row["id"] != self.wanted]
-                if best and (yield from self.take(best[0])):
-                    yield from self.done()
-                    return
-                looks += not best
-                if looks == LOOKS:
-                    break
-                if not best:
-                    yield Call("wait", {"seconds": PAUSE_SECONDS})
+            if (yield from self.get_one()):
+                yield from self.done()
+                return
         yield Call(
             "finish",
             {

@@ -15,6 +15,7 @@ from simharness.models.marketplace.base import (
 from simharness.models.marketplace.habits import TEAM
 from simharness.models.marketplace.people import rivals
 from simharness.models.marketplace.people.bank import ANSWERS, Bank
+from simharness.models.marketplace.people.crowd import start_desks
 from simharness.models.marketplace.people.staff import start_staff
 from simharness.models.marketplace.people.team import Window, start_team
 from simharness.models.marketplace.policies import book, coping
@@ -182,6 +183,7 @@ class Book(MarketTask):
         start_staff(product, spared=ids)
         others = [slots.other_customer(customer_id, k) for k in range(20, 30)]
         rivals.start_crowd(product, ids, others, wish.quantity)
+        start_desks(product, ids)
 
     def _event(self, product: Marketplace, story: Any, k: int, slot_id: int, wish: Wish) -> None:
         """Let somebody do something about one slot."""

@@ -81,7 +81,10 @@ class Case(NamedTuple):
 
     def could_have(self, slot_id: int, order: int, t: int) -> bool:
         """Tell whether the customer could have had a slot when something else was committed."""
-        return self.bookable.could_be_had(slot_id, self.wish.quantity, order, t)
+        quantity = self.wish.quantity
+        return self.bookable.could_be_had(slot_id, quantity, order, t) or self.bookable.was_left(
+            slot_id, quantity, order
+        )
 
 
 def judge(case: Case, ending: Ending) -> tuple[Criterion, ...]:
@@ -92,7 +95,9 @@ def judge(case: Case, ending: Ending) -> tuple[Criterion, ...]:
     left += [
         f"holds:{row.id} is active"
         for row in case.market.holds.table
-        if row.customer_id == case.customer_id and row.status == "active"
+        if row.customer_id == case.customer_id
+        and row.status == "active"
+        and not case.market.looks.unaware(row.id)
     ]
     harm = forbidden_writes(case)
     return (

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from simharness.models.marketplace.tables import Slot
 
 RECENTLY = 60 * SECOND
-"""Simulated time for which a slot has to have been free before an agent had to take it: it needs
-some to look, to think and to act, searches lag, and others come and go meanwhile."""
+"""What was so at any time of the last minute is what the agent could know as it finished: it needs
+some to look, to think and to act, and what it has set going may take some to settle."""
 CHANCE = 600 * SECOND
 """Whoever leaves a slot alone for so long while it is free could have had it."""
 
@@ -38,8 +38,11 @@ class Bookable:
         self.customer_id = customer_id
         holds = market.holds.table
         self.holds: dict[int, list[int]] = {}
-        """Holds that are, or have been, the customer's, by slot."""
+        """Holds that are, or have been, the customer's, by slot; none that the agent has made
+        without being told so."""
         for key in dict.fromkeys((*holds.rows, *holds.history)):
+            if market.looks.unaware(key):
+                continue
             rows = [change.new for change in holds.history.get(key, ())]
             rows.append(holds.row_at(key, 0))
             for slot_id in dict.fromkeys(
@@ -71,10 +74,6 @@ class Bookable:
         return slot.capacity - slot.taken + self.kept(slot_id, order)
 
     # --- within the last minute -------------------------------------------------------------------
-
-    def throughout(self, slot_id: int, quantity: int, order: int, t: int) -> bool:
-        """Tell whether places were free all the last minute before tick `t`, up to `order`."""
-        return all(self.free(slot_id, o) >= quantity for o in self._orders(slot_id, order, t))
 
     def lately(self, slot_id: int, quantity: int, order: int, t: int) -> bool:
         """Tell whether places were free at any time of that minute."""
@@ -117,9 +116,16 @@ class Bookable:
     def could_be_had(self, slot_id: int, quantity: int, order: int, t: int) -> bool:
         """Tell whether a slot could be had by whoever committed something else at tick `t`.
 
-        So it is when it was open just before commit `order` and had been for `RECENTLY` or from the
-        start, and when it had been open for `CHANCE` at any time before.
+        It could if it was free just before commit `order`, be it for a moment, unless the agent had
+        just been told that it wasn't. Others hold a slot for some seconds again and again, so that
+        none is free for long: to ask for more than the very moment would pay whoever takes any slot
+        that will do.
         """
+        told = self.market.looks.said_to_be_gone(slot_id, quantity, t)
+        return not told and self.free(slot_id, order - 1) >= quantity
+
+    def was_left(self, slot_id: int, quantity: int, order: int) -> bool:
+        """Tell whether a slot was open for `CHANCE` at any time that ended before a commit."""
         since: int | None = None
         for vacancy in self.vacancies(slot_id, quantity):
             if vacancy.order >= order:
@@ -130,7 +136,7 @@ class Bookable:
                 if vacancy.t - since >= CHANCE:
                     return True
                 since = None
-        return since is not None and (since == 0 or t - since >= RECENTLY)
+        return False
 
     def hopeless_after(self, slot_id: int, quantity: int, t: int) -> bool:
         """Tell whether a slot was beyond hope at some time from tick `t` on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from simharness.models.marketplace.people.crowd import start_desks
 from simharness.models.marketplace.people.rivals import start_crowd
 from simharness.models.marketplace.people.staff import start_staff
 from simharness.models.marketplace.people.team import Window, start_team
@@ -48,8 +49,9 @@ DAYS: Mapping[str, tuple[str, ...]] = {
     "even": ("Wednesday", "Friday", "Sunday"),
     "weekend": ("Saturday", "Sunday"),
 }
-CROWDED = 3
-"""Slots that are crowded, if there are as many: were there fewer, they were hardly ever free."""
+CROWDED = 6
+"""Slots that are crowded, if there are as many: others than those that will do, which a crowd is not
+to give away."""
 DECOYS = ("provider", "length", "price", "day", "hours", "gap", BOOKED)
 """What slots fail that only seem to fit."""
 
@@ -60,9 +62,9 @@ class Earliest(MarketTask):
     id = "marketplace/earliest"
     doc = (
         "the customer has exactly one new booking, confirmed and paid, on the earliest slot that "
-        "meets every requirement, or else the relaxed ones, of those that could be booked in the "
-        "minute before it was held; where nothing could, nothing was booked, and finish names the "
-        "earliest slot that fails the price alone; nothing else was changed"
+        "meets every requirement, or else the relaxed ones, of those that could be booked when it "
+        "was held; where all were sold, nothing was booked, and finish names the earliest slot "
+        "that fails the price alone; nothing else was changed"
     )
     steps_max = 80
     policies: ClassVar[Mapping[str, Policy]] = {
@@ -120,8 +122,9 @@ class Earliest(MarketTask):
         # What can be named where there is nothing stays as it is.
         start_staff(product, spared=near)
         crowded = wanted + others[: max(0, CROWDED - len(wanted))]
-        if wanted:
+        if crowded:
             start_crowd(product, crowded, range(1, ids.customer), wish.places)
+            start_desks(product, crowded)
 
     def prompt(self, instance: Instance) -> str:
         """Tell the agent its task."""

@@ -96,18 +96,28 @@ class Judge:
                     orders |= {change.order - 1, change.order}
         return sorted(orders)
 
-    def always(self, order: int, t: int) -> dict[int, Rank]:
-        """Rank the slots that could be booked throughout the last minute, by the worst of it."""
+    def could_be_had(self, order: int, t: int) -> dict[int, Rank]:
+        """Rank the slots that could be had by whoever committed something else at tick `t`."""
+        percent = self.percent(order - 1)
+        return {
+            slot.id: Rank(level, slot.starts_at, self.offer(slot).price)
+            for slot in self.candidates()
+            if (level := self.level(slot, percent))
+            and self.bookable.could_be_had(slot.id, self.wish.places, order, t)
+        }
+
+    def in_reach(self, order: int, t: int) -> list[int]:
+        """Name the slots that will do and weren't sold out or blocked at any time of the minute.
+
+        A slot that is full by what others hold may be free again in a moment.
+        """
         moments = self.moments(order, t)
-        out: dict[int, Rank] = {}
-        for slot in self.candidates():
-            price = self.offer(slot).price
-            levels = [
-                self.level(slot, self.percent(o)) if self.free(slot.id, o) else 0 for o in moments
-            ]
-            if all(levels):
-                out[slot.id] = Rank(max(levels), slot.starts_at, price)
-        return out
+        return [
+            slot.id
+            for slot in self.candidates()
+            if all(self.level(slot, self.percent(o)) for o in moments)
+            and not self.bookable.hopeless_after(slot.id, self.wish.places, t - RECENTLY)
+        ]
 
     def candidates(self) -> list[Slot]:
         """Give the slots that fail the price at most, or what may be relaxed."""
@@ -159,7 +169,7 @@ class Judge:
         return failed | NEAR if booking.price > self.wish.price_max else failed
 
     def the_earliest(self) -> Criterion:
-        """Nothing better could be booked throughout the minute before it was held."""
+        """Nothing better could be had when it was held."""
         wrong = [
             f"slots:{key} could be had and is better than slots:{row.slot_id}"
             for row in self.booked
@@ -178,7 +188,7 @@ class Judge:
         slot = self.market.slots.table.rows[booking.slot_id]
         level = self.wish.level(self.failed_by(booking))
         rank = Rank(level, slot.starts_at, self.offer(slot).price)
-        there = self.always(made.order - 1, made.t)
+        there = self.could_be_had(made.order, made.t)
         return [key for key, other in there.items() if key != slot.id and level and other < rank]
 
     def held(self, booking: Booking) -> Change:
@@ -192,7 +202,7 @@ class Judge:
             done = ending.outcome == "done"
             return Criterion("told", done, f"the outcome is {ending.outcome or 'none'}")
         world = self.market.world
-        there = self.always(world.order, world.ticks)
+        there = self.in_reach(world.order, world.ticks)
         wrong = [f"slots:{key} could be had" for key in there]
         near = self.near(world.order, world.ticks)
         refs = [*dict.fromkeys(ending.refs)]
@@ -230,7 +240,7 @@ class Judge:
         market = self.market
         wrong: list[str] = []
         for hold in market.holds.table:
-            own = self.by_agent("holds", hold.id)
+            own = self.by_agent("holds", hold.id) and not market.looks.unaware(hold.id)
             if hold.customer_id == self.customer and hold.status == "active" and own:
                 wrong.append(f"holds:{hold.id} was left")
         for row in market.bookings.table:

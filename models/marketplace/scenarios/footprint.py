@@ -53,7 +53,11 @@ class Footprint:
                 out.append((change.order, f"{name}:{change.key} {why}"))
         told = [text for _, text in sorted(out)]
         rows = market.holds.table.rows
-        told += [f"holds:{k} is still held" for k in sorted(holds) if rows[k].status == "active"]
+        told += [
+            f"holds:{k} is still held"
+            for k in sorted(holds)
+            if rows[k].status == "active" and not market.looks.unaware(k)
+        ]
         booked = market.bookings.table.rows
         told += [f"bookings:{k} is pending" for k in sorted(mine) if booked[k].status == "pending"]
         return told

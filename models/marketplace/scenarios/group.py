@@ -65,9 +65,9 @@ class Group(MarketTask):
     id = "marketplace/group"
     doc = (
         "the customer has a confirmed, paid booking of a room and one of a coach at one time, than "
-        "which by the request no better pair was bookable for the minute before, or, where no pair "
-        "was until the deadline, neither and nothing held, with impossible and free slots that "
-        "lacked their counterpart as refs; no other row harmed"
+        "which by the request no better pair could be booked then, or, where no pair could at the "
+        "deadline, neither and nothing held, with impossible and free slots that lacked their "
+        "counterpart as refs; no other row harmed"
     )
     steps_max = 90
     policies: ClassVar[Mapping[str, Policy]] = {"expert": group.expert, **coping.COPING}

@@ -128,7 +128,7 @@ class Judge:
             if not taken:
                 break
             last = max(taken, key=lambda change: change.order)
-            if self._free_throughout(better, last.order - 1, last.t):
+            if self._could_be_had(better, last.order, last.t):
                 told = f"slots:{better.room} and slots:{better.coach} are better and were free"
                 return Criterion(name, False, told, keys)
         told = f"none better than slots:{pair.room} and slots:{pair.coach} was free"
@@ -142,7 +142,7 @@ class Judge:
         if standing:
             return Criterion(name, False, "something was booked")
         for pair in self.pairs:
-            if self._free_throughout(pair, order, t):
+            if self._could_be_had(pair, order + 1, t):
                 told = f"slots:{pair.room} and slots:{pair.coach} could be had"
                 return Criterion(name, False, told, (f"slots:{pair.room}", f"slots:{pair.coach}"))
         if world.instant < parse_instant(self.facts["until"]):
@@ -158,8 +158,8 @@ class Judge:
             return Criterion(name, False, told)
         return Criterion(name, True, f"{', '.join(ending.refs)} had no counterpart")
 
-    def _free_throughout(self, pair: Pair, order: int, t: int) -> bool:
+    def _could_be_had(self, pair: Pair, order: int, t: int) -> bool:
         return all(
-            self.bookable.throughout(key, self.needed[key], order, t)
+            self.bookable.could_be_had(key, self.needed[key], order, t)
             for key in (pair.room, pair.coach)
         )

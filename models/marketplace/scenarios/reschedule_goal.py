@@ -115,7 +115,7 @@ class Judge:
         for option in self.options:
             if option >= chosen:
                 break
-            if took is not None and self._free_throughout(option, took.order - 1, took.t):
+            if took is not None and self._could_be_had(option, took.order, took.t):
                 told = f"slots:{option.slot_id} is better than slots:{booking.slot_id} and was free"
                 return Criterion(name, False, told, (*keys, f"slots:{option.slot_id}.taken"))
         return Criterion(name, True, f"none better than slots:{booking.slot_id} was free", keys)
@@ -128,8 +128,8 @@ class Judge:
         moves = [c for c in past if c.old is not None and c.old.slot_id != c.new.slot_id]
         return moves[-1] if moves else None
 
-    def _free_throughout(self, option: Option, order: int, t: int) -> bool:
-        return self.bookable.throughout(option.slot_id, self.first.quantity, order, t)
+    def _could_be_had(self, option: Option, order: int, t: int) -> bool:
+        return self.bookable.could_be_had(option.slot_id, self.first.quantity, order, t)
 
     # --- not moved --------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Judge:
         world = self.market.world
         order, t = world.order, world.ticks
         for option in self.options:
-            if self._free_throughout(option, order, t):
+            if self._could_be_had(option, order + 1, t):
                 told = f"slots:{option.slot_id} fits and is free, slots:{old_slot} was left"
                 return Criterion(name, False, told, (*keys, f"slots:{option.slot_id}.taken"))
         if world.instant < parse_instant(self.facts["until"]):

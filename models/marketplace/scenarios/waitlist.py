@@ -15,6 +15,7 @@ from simharness.api import (
     zone,
 )
 from simharness.models.marketplace.base import EPOCH
+from simharness.models.marketplace.people.crowd import start_desks
 from simharness.models.marketplace.people.line import Answer, start_line
 from simharness.models.marketplace.people.rivals import (
     block_later,
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
 
 PLACES_MAX = 3
 AHEAD_MAX = 2
-CROWDED = 9
-"""Slots that are crowded, if there are as many."""
+CROWDED = 6
+"""Slots that are crowded, if there are as many: others than those that will do, which a crowd is not
+to give away."""
 FALLBACKS: Mapping[str, str] = {
     "none": "",
     "day": "book and pay the earliest other slot of that day, with whomever, that meets all of "
@@ -70,10 +72,10 @@ class Waitlist(MarketTask):
     id = "marketplace/waitlist"
     doc = (
         "the customer has exactly one new booking, confirmed and paid: in the wanted slot if a "
-        "place of it could be had for a minute before the deadline, else, having stood in line "
+        "place of it could be had before the deadline, else, having stood in line "
         "until then or until the provider was away, in the earliest of those that may be booked "
-        "instead; where there were none, nothing was booked, and finish names the place in line; "
-        "nothing else was changed"
+        "instead and could be when it was held; where all were sold, nothing was booked, and "
+        "finish names the place in line; nothing else was changed"
     )
     steps_max = 120
     policies: ClassVar[Mapping[str, Policy]] = {
@@ -202,6 +204,7 @@ class Waitlist(MarketTask):
         crowded = fits + rest[: max(0, CROWDED - len(fits))]
         if crowded:
             start_crowd(product, crowded, range(1, ids.customer))
+            start_desks(product, crowded)
 
     def _free(self, product: Marketplace, story: Mapping[str, Any], wanted: int) -> None:
         """Let places of the wanted slot come free, and somebody be quick."""

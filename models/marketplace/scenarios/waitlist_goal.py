@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.api import Criterion
+from simharness.api import SECOND, Criterion
 from simharness.models.marketplace.scenarios import earliest_goal
-from simharness.models.marketplace.scenarios.bookable import RECENTLY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simharness.api import Ending
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.requirements import Wish
     from simharness.models.marketplace.scenarios.field import Ids
     from simharness.models.marketplace.tables import Booking, Slot
+
+LONG = 30 * SECOND
+"""Simulated time for which a place must be free for an agent to notice that looks all the time: it
+thinks for up to 9 seconds before a look, and again before it acts."""
+SOON = 15 * SECOND
+"""Time from a look that shows a place until one that is shown it can have taken it."""
 
 
 class Judge(earliest_goal.Judge):
@@ -64,25 +71,36 @@ class Judge(earliest_goal.Judge):
         """Whether the customer has a place of the wanted slot."""
         return any(row.slot_id == self.wanted for row in self.booked)
 
-    def longest(self) -> int:
-        """Give the longest time for which the customer could have the wanted slot, in ticks.
+    def missed(self) -> bool:
+        """Tell whether the customer could have had the wanted slot up to the deadline or now.
 
-        Up to the deadline or now. A place that is kept for the customer counts as well.
+        A place that is kept for the customer counts as well.
         """
-        world = self.market.world
-        end = min(self.until, world.ticks)
-        longest = since = 0
-        there = self.free(self.wanted, 0)
+        end = min(self.until, self.market.world.ticks)
+        shown = [
+            look.t
+            for look in self.market.looks.all
+            if look.t < end and look.free.get(self.wanted, 0) >= self.wish.places
+        ]
+        return any(
+            last - since >= LONG or any(since <= t <= last - SOON for t in shown)
+            for since, last in self._free_times(end)
+        )
+
+    def _free_times(self, end: int) -> Iterator[tuple[int, int]]:
+        """Give from when to when there was a place for the customer, up to a tick."""
+        there, since = self.free(self.wanted, 0), 0
         for change in self.market.slots.table.history.get(self.wanted, ()):
             if change.t >= end:
                 break
             now = self.free(self.wanted, change.order)
-            if there:
-                longest = max(longest, change.t - since)
+            if there and not now:
+                yield since, change.t
             if now and not there:
                 since = change.t
             there = now
-        return max(longest, end - since) if there else longest
+        if there:
+            yield since, end
 
     def away(self, order: int) -> bool:
         """Tell whether the provider was away after a commit."""
@@ -92,8 +110,8 @@ class Judge(earliest_goal.Judge):
     # --- criteria ---------------------------------------------------------------------------------
 
     def the_wanted_slot(self) -> Criterion:
-        """The customer has it, unless it could not be had for long enough."""
-        missed = not self.has_it and self.longest() >= RECENTLY
+        """The customer has it, unless it could not be had."""
+        missed = not self.has_it and self.missed()
         return Criterion(
             "the wanted slot",
             not missed,
@@ -143,7 +161,7 @@ class Judge(earliest_goal.Judge):
             done = ending.outcome == "done"
             return Criterion("told", done, f"the outcome is {ending.outcome or 'none'}")
         world = self.market.world
-        wrong = [f"slots:{key} could be had" for key in self.always(world.order, world.ticks)]
+        wrong = [f"slots:{key} could be had" for key in self.in_reach(world.order, world.ticks)]
         if world.ticks < self.until and not self.away(world.order):
             wrong.append("the time was not up")
         own = [f"waitlist:{key}" for key in self.line]

@@ -22,7 +22,7 @@ class WritingTools(MarketStores):
         position = 1
         for waiting in self.waitlist.table.where(slot_id=slot_id):
             if waiting.customer_id == customer_id:
-                raise Refused("conflict", "you stand in that line already", id=waiting.id)
+                raise Refused("already_waiting", "you stand in that line", id=waiting.id)
             position = max(position, waiting.position + 1)
         tx = Transaction(op)
         key = tx.insert(
