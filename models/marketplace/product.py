@@ -64,6 +64,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     """A mock marketplace of bookable services with other people in it."""
 
     name = "marketplace"
+    semantics = 2
     profiles = PROFILES
     faults = FAULTS
     keepers = KEEPERS

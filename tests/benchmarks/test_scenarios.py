@@ -10,6 +10,8 @@ from benchmarks.scenarios import routes_used, unused
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.product.policy import Call
+from tests.models import test_waitlist
+from tests.models.playing import acting, buying
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -59,6 +61,17 @@ def test_a_conflict_is_contention() -> None:
     found = seen(writing(again=False, version=True))
     assert (found.attempts, found.met) == (1, 1)
     assert found.shape == ("get_deal", "wait", "update_deal!")
+
+
+def test_a_line_in_which_one_stands_already_is_nobodys_doing_and_a_payment_is_an_attempt() -> None:
+    waiting = Call("join_waitlist", {"slot_id": test_waitlist.WANTED})
+    config = {f"instance.{name}": value for name, value in test_waitlist.NEVER.items()}
+    plan = make_plan("marketplace/waitlist", 1, load=0, config=config)
+    best = test_waitlist.fitting(test_waitlist.NEVER)[0]
+    found = measured(Episode(plan), acting(waiting, waiting, last=buying(best)))
+    assert found.shape[:2] == ("join_waitlist", "join_waitlist!")
+    # It joins, holds, books and pays.
+    assert (found.attempts, found.met) == (4, 0)
 
 
 def test_a_replay_takes_the_values_of_its_own_brief() -> None:

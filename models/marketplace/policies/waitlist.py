@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from simharness.api import Action, Observation, Task
-    from simharness.models.marketplace.policies.asking import Play
+    from simharness.models.marketplace.policies.asking import Part, Play
 
 NEWS_SECONDS = 15
 """Longest wait for news of slots."""
@@ -85,12 +85,13 @@ class Waiter(earliest.Seeker):
         """Tell whether a slot has a free place."""
         return self.room(slot)
 
-    def news(self, slot: dict[str, Any]) -> Generator[Action, Observation, dict[str, Any]]:
+    def news(self, slot: dict[str, Any]) -> Part:
         """Wait for changes; gives the wanted slot as it is now known to be."""
         told = yield Call("slot_changes", {"wait": NEWS_SECONDS})
         self.now = parse_instant(told.t)
         if told.value:
-            return next((row for row in told.value["slots"] if row["id"] == self.wanted), slot)
+            rows: earliest.Rows = told.value["slots"]
+            return next((row for row in rows if row["id"] == self.wanted), slot)
         # The changes of an answer that didn't come aren't told a second time.
         return (yield from self.ask("get_slot", slot_id=self.wanted))
 

@@ -50,8 +50,8 @@ DAYS: Mapping[str, tuple[str, ...]] = {
     "weekend": ("Saturday", "Sunday"),
 }
 CROWDED = 6
-"""Slots that are crowded, if there are as many: others than those that will do, which a crowd is not
-to give away."""
+"""Slots that are crowded, if there are as many: also some that won't do, lest a crowd gives away
+which will."""
 DECOYS = ("provider", "length", "price", "day", "hours", "gap", BOOKED)
 """What slots fail that only seem to fit."""
 

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 PLACES_MAX = 3
 AHEAD_MAX = 2
 CROWDED = 6
-"""Slots that are crowded, if there are as many: others than those that will do, which a crowd is not
-to give away."""
+"""Slots that are crowded, if there are as many: also some that won't do, lest a crowd gives away
+which will."""
 FALLBACKS: Mapping[str, str] = {
     "none": "",
     "day": "book and pay the earliest other slot of that day, with whomever, that meets all of "
