@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from simharness.api import Observation
 
 BUSY_SECONDS, SETTLE_SECONDS = asking.BUSY_SECONDS, asking.SETTLE_SECONDS
-READS = asking.READS
+POLL_SECONDS, READS = asking.POLL_SECONDS, asking.READS
 
 Play = asking.Play
 Part = asking.Part
