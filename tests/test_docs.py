@@ -14,6 +14,7 @@ from simharness.cli import COMMANDS
 from simharness.episode.plan import KERNEL_SEMANTICS
 from simharness.kernel.journal import COLUMNS, NAMES
 from simharness.models.crm import Crm
+from simharness.models.marketplace import Marketplace
 from simharness.recording.format import FORMAT
 from simharness.rollout.soak import soak
 
@@ -183,7 +184,9 @@ def test_the_versions_are_those_of_the_code() -> None:
     text = text_of(ROOT / "docs" / "determinism.md")
     assert re.search(rf"^\| format \|.*\| {FORMAT} \|$", text, re.MULTILINE)
     assert re.search(rf"^\| kernel semantics \|.*\| {KERNEL_SEMANTICS} \|$", text, re.MULTILINE)
-    assert re.search(rf"^\| product semantics \|.*\| crm: {Crm.semantics} \|$", text, re.MULTILINE)
+    raised = {p.name: p.semantics for p in (Crm, Marketplace) if p.semantics > 1}
+    told = ", ".join(f"{name}: {number}" for name, number in raised.items())
+    assert re.search(rf"^\| product semantics \|.*\| {told} \|$", text, re.MULTILINE)
 
 
 def test_the_glossary_is_in_order_and_has_no_word_twice() -> None:
