@@ -27,6 +27,7 @@ from simharness.parts.reaction import Reaction
 from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
 from simharness.parts.row_name import Prefix
+from simharness.parts.sweep import Sweep
 from simharness.parts.table import Change, Table
 from simharness.parts.transaction import Basis, Transaction
 from simharness.parts.users import Population, later, scaled
@@ -56,10 +57,13 @@ from simharness.product.wiring import (
     bind_gateway,
     bind_outbox,
     bind_queue,
+    bind_sweep,
     bind_webhook,
     gateway_knobs,
     outbox_knobs,
     queue_knobs,
+    refund_knobs,
+    sweep_knobs,
     webhook_knobs,
 )
 from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
@@ -119,6 +123,7 @@ __all__ = [
     "Showcase",
     "Store",
     "Stream",
+    "Sweep",
     "Table",
     "Task",
     "ToolSpec",
@@ -133,6 +138,7 @@ __all__ = [
     "bind_gateway",
     "bind_outbox",
     "bind_queue",
+    "bind_sweep",
     "bind_webhook",
     "every",
     "format_instant",
@@ -149,8 +155,10 @@ __all__ = [
     "parse_instant",
     "query",
     "queue_knobs",
+    "refund_knobs",
     "scaled",
     "store",
+    "sweep_knobs",
     "tool",
     "webhook_knobs",
     "where",

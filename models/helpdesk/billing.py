@@ -345,6 +345,22 @@ class Billing(HelpdeskStores):
             },
         )
 
+    def learn(self, money: Store[Any], op: Operation, key: int, status: str) -> Answer[None]:
+        """Write down what the gateway says, when asked, of a charge or refund without news.
+
+        It knows nothing of one whose worker died before it could ask: that one has failed.
+        """
+        edit = yield from money.edit(op, key)
+        try:
+            # An event may have come meanwhile.
+            if edit.row.status == "pending":
+                tx = Transaction(op)
+                edit.update(tx, {"status": status or "failed"})
+                self.follow_money(tx, self._order_of(f"{money.table.name}:{key}"))
+                tx.commit()
+        finally:
+            edit.close()
+
     def _note_event(self, tx: Transaction, notice: Notice, *, applied: bool) -> None:
         tx.insert(
             self.webhooks.table,

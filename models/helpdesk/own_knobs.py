@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from simharness.api import GATEWAY_EVENTS, gateway_knobs, knobs, webhook_knobs
+from simharness.api import (
+    GATEWAY_EVENTS,
+    gateway_knobs,
+    knobs,
+    refund_knobs,
+    sweep_knobs,
+    webhook_knobs,
+)
 from simharness.models.helpdesk.billing import TOP_UP
 
 OWN = (
@@ -12,11 +19,7 @@ OWN = (
         "whether what is left of a charge is looked at as the refund is made, or before the wait "
         "(a defect)",
     ),
-    knobs.choice(
-        "refund.books",
-        ("after_gateway", "before_gateway"),
-        "whether a refund is booked as succeeded once the gateway says so, or at once (a defect)",
-    ),
+    *refund_knobs(),
     knobs.choice(
         "refund.rounding",
         ("cumulative", "per_step"),
@@ -51,4 +54,4 @@ OWN = (
 )
 EVENTS = (*GATEWAY_EVENTS, TOP_UP)
 """Kinds of events that the app may listen to."""
-KNOBS = (*OWN, *gateway_knobs(), *webhook_knobs(kinds=EVENTS))
+KNOBS = (*OWN, *gateway_knobs(), *sweep_knobs(), *webhook_knobs(kinds=EVENTS))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from simharness.api import Gateway, Inbox, Webhook, bind_gateway, bind_webhook
+from simharness.api import Gateway, Inbox, Sweep, Webhook, bind_gateway, bind_sweep, bind_webhook
 from simharness.models.helpdesk import invariants
 from simharness.models.helpdesk.faults import FAULTS
 from simharness.models.helpdesk.habits import KNOBS as PEOPLE
@@ -58,6 +59,8 @@ class Helpdesk(ThreadTools, OrderTools, AdminTools):
         bind_webhook(self, hook, self.inbox)
         self.gateway = Gateway(self.world, hook)
         bind_gateway(self, self.gateway, sound=SOUND_MONEY)
+        for money in (self.charges, self.refunds):
+            bind_sweep(self, Sweep(self.gateway, money.table, partial(self.learn, money)))
         self.gateway.ledger.listeners.append(self.on_movement)
         self.repairable.append(THREADS)
         self.sound[THREADS] = SOUND_THREADS

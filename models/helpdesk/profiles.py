@@ -10,6 +10,7 @@ PROFILES: dict[str, dict[str, object]] = {
         "put.latency": ["1ms", "5ms"],
         "gateway.latency": ["200ms", "1500ms"],
         "gateway.settle_after": "90s",
+        "gateway.sweep": "3min",
         # Events come late, twice, and in any order.
         "webhook.delay": ["100ms", "4s"],
         "webhook.duplicates": 1,

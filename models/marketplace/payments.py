@@ -105,6 +105,10 @@ class Payments(RemoteCalendar):
             if key not in self._going_back and not (arrived and key in self.moving):
                 self._going_back.add(key)
                 self.moving.add(key)
+                if self.refund_books == "before_gateway":
+                    tx = Transaction(op)
+                    tx.update(self.payments.table, key, {"status": "refunded"})
+                    tx.commit()
                 self.world.spawn(f"refund/{key}", self._refund(op, payment))
 
     def _refund(self, op: Operation, payment: Payment) -> Answer[None]:
@@ -176,9 +180,11 @@ class Payments(RemoteCalendar):
         else:
             status = "refunded" if told == "disputed" else str(told)
         before = self.payments.table.rows[key].status
+        # What is booked at once is never looked at again.
+        early = refund and self.refund_books == "before_gateway"
         if self.on_webhook == "overwrite" and not refund and told != "pending":
             self._overwrite(tx, payment, status)
-        elif before != status and not (before == "refunded" and status != "succeeded"):
+        elif before != status and not (before == "refunded" and (early or status != "succeeded")):
             tx.update(self.payments.table, key, {"status": status})
         tx.commit()
         if told == "pending":
@@ -189,6 +195,21 @@ class Payments(RemoteCalendar):
                 self._going_back.discard(key)
             return
         yield from self.settle_booking(op, payment.booking_id)
+        if key not in self._going_back:
+            self.moving.discard(key)
+
+    def learn(self, op: Operation, key: int, status: str) -> Answer[None]:
+        """Write down what the gateway says, when asked, of a payment that waited for news.
+
+        It knows nothing of one whose worker died before it could ask: that one has failed.
+        """
+        payment = self.payments.table.rows[key]
+        told = {"": "failed", "disputed": "refunded"}.get(status, status)
+        tx = Transaction(op)
+        tx.update(self.payments.table, key, {"status": told})
+        tx.commit()
+        if told == "succeeded":
+            yield from self.settle_booking(op, payment.booking_id)
         if key not in self._going_back:
             self.moving.discard(key)
 

@@ -8,10 +8,14 @@ from simharness.api import (
     GATEWAY_EVENTS,
     Gateway,
     Inbox,
+    Sweep,
     Webhook,
     bind_gateway,
+    bind_sweep,
     bind_webhook,
     gateway_knobs,
+    refund_knobs,
+    sweep_knobs,
     webhook_knobs,
 )
 from simharness.models.marketplace import invariants
@@ -71,7 +75,14 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
     reward_modes = REWARD_MODES
     scenarios = SCENARIOS
     showcases = SHOWCASES
-    own_knobs = (*KNOBS, *PEOPLE, *gateway_knobs(), *webhook_knobs(kinds=GATEWAY_EVENTS))
+    own_knobs = (
+        *KNOBS,
+        *PEOPLE,
+        *gateway_knobs(),
+        *sweep_knobs(),
+        *refund_knobs(),
+        *webhook_knobs(kinds=GATEWAY_EVENTS),
+    )
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -90,8 +101,13 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
         bind_gateway(
             self,
             self.gateway,
-            sound={"booking.compensate": "guarded", "booking.on_webhook": "guarded"},
+            sound={
+                "booking.compensate": "guarded",
+                "booking.on_webhook": "guarded",
+                "refund.books": "after_gateway",
+            },
         )
+        bind_sweep(self, Sweep(self.gateway, self.payments.table, self.learn))
 
     def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Answer[Any]:
         """Serve one call of any actor; of the agent's, note what it is told of slots."""

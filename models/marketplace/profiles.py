@@ -16,6 +16,7 @@ PROFILES: dict[str, dict[str, object]] = {
         # Cards are charged at once, and settled a little later.
         "gateway.latency": ["200ms", "2s"],
         "gateway.settle_after": "20s",
+        "gateway.sweep": "60s",
         "webhook.delay": ["50ms", "2s"],
         "slots.horizon": 10,
         "users.blocking": "2min",

@@ -86,6 +86,7 @@ class MarketStores(Paid):
         self.hold_ttl = 0
         self.held_shown = True
         self.late_payment = "reject"
+        self.refund_books = "after_gateway"
         self.coupon_claim = "atomic"
         self.horizon = 1
         self.zones = "exact"
@@ -101,6 +102,7 @@ class MarketStores(Paid):
             ("hold.ttl", "hold_ttl"),
             ("hold.visible_to_search", "held_shown"),
             ("hold.late_payment", "late_payment"),
+            ("refund.books", "refund_books"),
             ("coupon.claim", "coupon_claim"),
             ("remote.latency", "remote_latency"),
             ("slots.horizon", "horizon"),

@@ -418,6 +418,15 @@ class Gateway:
             self._settle(request, status)
         return self._replied(request, status)
 
+    def look(self, op: Operation, ref: str) -> Generator[Event, Any, str]:
+        """Ask, after the wait `gateway` of the last request, what became of a charge or refund.
+
+        Gives sent, pending, succeeded, failed or disputed, and nothing where it knows of none.
+        """
+        yield op.latency(self.latency[-1], "gateway")
+        request = self._requests.get(ref)
+        return request.status if request is not None else ""
+
     # --- telling ----------------------------------------------------------------------------------
 
     def _tell(self, request: Request, status: str, by: Operation | None = None) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from simharness.parts.gateway import Gateway
     from simharness.parts.outbox import Outbox
     from simharness.parts.queue import JobQueue
+    from simharness.parts.sweep import Sweep
     from simharness.parts.webhook import Inbox, Webhook
     from simharness.product.knobs import Knob
     from simharness.product.product import Product
@@ -128,6 +129,34 @@ def bind_gateway(
     mechanism = f"gateway:{gateway.name}"
     product.repairable.append(mechanism)
     product.sound[mechanism] = {key: settings.knobs[key].read(value) for key, value in kept.items()}
+
+
+def sweep_knobs(name: str = "gateway") -> tuple[Knob, ...]:
+    """Make the knob of an app's sweeps over what it has asked its payment gateway for."""
+    return (
+        knobs.duration(
+            f"{name}.sweep",
+            "0s",
+            "time without news after which the app asks what became of a request; 0s: never",
+        ),
+    )
+
+
+def bind_sweep(product: Product, sweep: Sweep, name: str = "gateway") -> None:
+    """Keep the sweep over one table as its knob says."""
+    product.settings.bind(f"{name}.sweep", sweep, "after")
+
+
+def refund_knobs() -> tuple[Knob, ...]:
+    """Make the knob of when an app books what it pays back."""
+    return (
+        knobs.choice(
+            "refund.books",
+            ("after_gateway", "before_gateway"),
+            "whether a refund is booked as succeeded once the gateway says so, or at once (a "
+            "defect)",
+        ),
+    )
 
 
 def queue_knobs(name: str) -> tuple[Knob, ...]:

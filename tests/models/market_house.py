@@ -97,12 +97,13 @@ class House:
         as_: str = "",
         after: str = "0s",
         db: str = "",
+        pins: Mapping[str, int] | None = None,
         **arguments: Any,
     ) -> Any:
         """Start a call; the process ends with the answer or the refusal."""
         self._started += 1
         actor = Actor(self.world, as_ or f"caller/{self._started}", identity)
-        pins = {"db": parse_duration(db)} if db else None
+        pins = {"db": parse_duration(db)} if db else pins
         op = self._started, parse_duration(after), pins
         called = self._called(actor, tool, arguments, *op)
         return self.world.spawn(f"call/{self._started}", called)

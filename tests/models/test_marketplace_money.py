@@ -181,3 +181,20 @@ def test_a_refused_confirmation_gives_unused_money_back_once() -> None:
     assert status(house) == ("expired", "expired", "refunded")
     settled(house)
     assert house.findings() == []
+
+
+@pytest.mark.parametrize("books", ["after_gateway", "before_gateway"])
+def test_a_refund_is_booked_once_the_gateway_says_so_or_at_once(books: str) -> None:
+    mode = ["ok", "async_fail"]
+    house = House({"refund.books": books, "gateway.settle_after": "10s", "gateway.mode": mode})
+    pending(house)
+    house.call(ANN, "pay", booking_id=1, **PRICE)
+    house.wait("11s")
+    house.call(ANN, "cancel_booking", booking_id=1)
+    early = books == "before_gateway"
+    assert house.row("payments", 1).status == ("refunded" if early else "succeeded")
+    house.wait("30s")
+    # It fails in the end, which whoever books early never learns.
+    assert house.row("payments", 1).status == ("refunded" if early else "succeeded")
+    books_say, ledger_says = house.market.books(), house.market.ledger()
+    assert (books_say["payments:1"] == ledger_says["payments:1"]) is not early
