@@ -315,7 +315,7 @@ class Gateway:
             self._reply(request, self._replied(request, "succeeded"))
             self._settle(request, "succeeded")
             return
-        request.status = "pending"
+        request.become("pending", self.world.instant)
         self._reply(request, self._replied(request, "pending"))
         self._tell(request, "pending")
         yield self.world.timer(settle_after)
@@ -341,7 +341,7 @@ class Gateway:
 
     def _settle(self, request: Request, status: str) -> None:
         """Bring a request to its end: from now on the money is moved, or never will be."""
-        request.status = status
+        request.become(status, self.world.instant)
         if status == "succeeded":
             self._enter(request, self._op(request), request.kind)
         self._tell(request, status)
@@ -379,11 +379,20 @@ class Gateway:
             request = Request(moved.kind, moved.ref, moved.of, moved.amount, moved.currency)
             self._count += 1
             request.gateway_ref = f"{moved.kind}-{self._count}"
-            request.status = status
+            request.become(status, moved.at)
             request.answer = self._replied(request, status)
             self._requests[moved.ref] = request
         if status == "succeeded":
             self.ledger.open(moved)
+
+    def fate(self, ref: str) -> tuple[str, int]:
+        """Say what has become of a request, whatever the product was told of it: for goals.
+
+        Gives its status (sent, pending, succeeded, failed or disputed) and the instant from which
+        on it is so; an empty status for a row that nothing was asked for.
+        """
+        request = self._requests.get(ref)
+        return (request.status, request.since) if request is not None else ("", 0)
 
     def settle(self, op: Operation, ref: str, status: str) -> Reply:
         """Bring what is pending to its end now, or have a charge that has succeeded disputed.
@@ -404,7 +413,7 @@ class Gateway:
         if status == "disputed":
             if request.kind != "charge" or request.status != "succeeded":
                 raise Refused("conflict", f"{request.kind} {ref} is {request.status}")
-            request.status = status
+            request.become(status, self.world.instant)
             deed = self._reactions.begin(op)
             self._enter(request, deed, "chargeback")
             self._tell(request, status, op)

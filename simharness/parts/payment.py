@@ -55,6 +55,7 @@ class Request:
         "of",
         "op",
         "ref",
+        "since",
         "status",
         "until",
         "waiting",
@@ -77,10 +78,17 @@ class Request:
         """Tick at which its key is forgotten."""
         self.status = "sent"
         """sent, pending, succeeded, failed, or disputed."""
+        self.since = 0
+        """Instant from which on it is so."""
         self.answer: Reply | None = None
         self.waiting: list[Wait] = []
         """Who waits for the answer."""
         self.events = 0
+
+    def become(self, status: str, since: int) -> None:
+        """Take another status."""
+        self.status = status
+        self.since = since
 
     def event_kind(self, status: str) -> str:
         """Give the kind of the event of a status."""

@@ -17,6 +17,8 @@ class Ending:
     """done, refused, handed_over or impossible; empty when it just stopped or ran out of budget."""
     refs: tuple[str, ...] = ()
     """Rows that the outcome rests on, as `table:id`."""
+    at: int = 0
+    """Instant at which it ended the episode; 0 when it just stopped or ran out of budget."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -441,7 +441,8 @@ class Product(Operations):
             table, _, key = ref.partition(":")
             if table not in self.stores or not key:
                 raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
-        self.ending = Ending(message=message, outcome=outcome, refs=named)
+        at = self.world.instant
+        self.ending = Ending(message=message, outcome=outcome, refs=named, at=at)
         return {"finished": True}
 
 

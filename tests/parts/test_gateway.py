@@ -168,8 +168,11 @@ def test_what_settles_later_is_pending_until_then() -> None:
     shop.world.advance_to(29)
     assert shop.status("a") == "pending"
     assert (shop.moved(), shop.world.reactions) == ([], 1)
+    assert shop.gateway.fate("charges:4") == ("pending", 0)
     shop.end()
     assert shop.moved() == [("charge", "charges:4", 500)]
+    assert shop.gateway.fate("charges:4") == ("succeeded", 30)
+    assert shop.gateway.fate("charges:9") == ("", 0)
     assert [(t, kind, status) for t, kind, _, status in shop.told] == [
         (0, "charge.updated", "pending"),
         (30, "charge.succeeded", "succeeded"),
