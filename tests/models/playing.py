@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simharness import env
@@ -27,9 +28,10 @@ def play(
     seed: int,
     pins: Mapping[str, object] | None = None,
     load: float | str = 0,
+    knobs: Mapping[str, object] | None = None,
 ) -> Episode:
     """Play one episode with parts of its instance pinned; by default with nobody else there."""
-    config = {f"instance.{name}": value for name, value in (pins or {}).items()}
+    config = {f"instance.{name}": value for name, value in (pins or {}).items()} | {**(knobs or {})}
     return env.run(scenario, seed=seed, load=load, policy=policy, config=config).episode
 
 
@@ -66,9 +68,37 @@ def buying(
     return policy
 
 
+def broken(expert: Policy, code: str, tool: str, *, done: bool) -> Policy:
+    """Play a reference, whose first call of a tool is answered with an error, done or not."""
+
+    def policy(task: Task) -> Play:
+        reference = expert(task)
+        action = next(reference)
+        failed = False
+        while True:
+            fails = not failed and isinstance(action, Call) and action.tool == tool
+            failed |= fails
+            told = yield action if done or not fails else Call("wait", {"seconds": 1})
+            if fails:
+                error = {"code": code, "message": "", "retryable": True}
+                told = replace(told, results=({"id": "x", "tool": tool, "error": error},))
+            try:
+                action = reference.send(told)
+            except StopIteration:
+                assert failed
+                return
+
+    return policy
+
+
 def impossible(*refs: str) -> Call:
     """Say that what is asked for can't be had."""
     return Call("finish", {"message": "x", "outcome": "impossible", "refs": list(refs)})
+
+
+def answers(episode: Episode, tool: str) -> list[Any]:
+    """Give what a tool's calls were answered with, refusals as well."""
+    return [r.value for step in episode.steps for r in step.results if r.tool == tool]
 
 
 def failing(episode: Episode) -> set[str]:

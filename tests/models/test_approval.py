@@ -19,6 +19,7 @@ from simharness.models.crm.policies.approval import Seller, expert, play
 from simharness.models.crm.tables import ApprovalRequest, Contact, ContactStatus, Deal
 from simharness.product.policy import Call
 from tests.models.crm_house import REP, House
+from tests.models.playing import broken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -150,40 +151,17 @@ def test_others_get_nothing(policy: str) -> None:
         assert played(policy, seed).reward == 0
 
 
-def failing(code: str, tool: str, *, done: bool) -> Policy:
-    """Play the reference, whose first call of a tool is answered with an error, done or not."""
-
-    def policy(task: Task) -> Play:
-        reference = expert(task)
-        action = next(reference)
-        failed = False
-        while True:
-            broken = not failed and isinstance(action, Call) and action.tool == tool
-            failed |= broken
-            told = yield action if done or not broken else Call("wait", {"seconds": 1})
-            if broken:
-                error = {"code": code, "message": "", "retryable": True}
-                told = replace(told, results=({"id": "x", "tool": tool, "error": error},))
-            try:
-                action = reference.send(told)
-            except StopIteration:
-                assert failed
-                return
-
-    return policy
-
-
 @pytest.mark.parametrize("done", [False, True])
 @pytest.mark.parametrize("tool", ["request_approval", "create_quote", "move_stage"])
 def test_the_reference_copes_with_writes_of_unknown_outcome(tool: str, done: bool) -> None:
     pins = {**OVER, "quote": "always"}
-    assert unmet(played(failing("unknown_outcome", tool, done=done), pins=pins)) == []
+    assert unmet(played(broken(expert, "unknown_outcome", tool, done=done), pins=pins)) == []
 
 
 @pytest.mark.parametrize("code", ["unavailable", "rate_limited", "locked"])
 @pytest.mark.parametrize("tool", ["get_deal", "list_activities", "get_approval", "move_stage"])
 def test_the_reference_tries_again(tool: str, code: str) -> None:
-    assert unmet(played(failing(code, tool, done=False), pins=OVER)) == []
+    assert unmet(played(broken(expert, code, tool, done=False), pins=OVER)) == []
 
 
 # --- mirrors --------------------------------------------------------------------------------------

@@ -21,26 +21,50 @@ DAYS: Mapping[str, Sequence[Manner]] = {
     "slow": (Manner(latency=SLOW),),
     "declines": (Manner("fail"), OK),
     "takes back": (Manner("async_fail", settle_after=40 * SECOND), OK),
+    "takes back twice": (
+        Manner("async_fail", settle_after=40 * SECOND),
+        Manner("async_fail", settle_after=25 * SECOND),
+        OK,
+    ),
     "late": (Manner(settle_after=7 * MINUTE),),
 }
 """By name, what becomes of the first refund, the second and so on; the last for all others."""
 
 
 class Bank:
-    """Decides about the refunds of some charges; others are the gateway's matter."""
+    """Decides about the refunds of some charges; others are the gateway's matter.
 
-    def __init__(self, desk: Helpdesk, charges: Sequence[int], day: str) -> None:
+    About those that one actor asks for alone, if there is a name in `by`; and where a manner
+    doesn't say after how many ticks a refund has settled, `settle_after` does if it is given.
+    """
+
+    def __init__(
+        self,
+        desk: Helpdesk,
+        charges: Sequence[int],
+        day: str,
+        *,
+        by: str = "",
+        settle_after: int | None = None,
+    ) -> None:
         self.charges = frozenset(f"charges:{key}" for key in charges)
         self.day = DAYS[day]
-        self._asked = 0
+        self.by = by
+        self.settle_after = settle_after
+        self._asked: dict[str, int] = {}
+        """How many there were before, by the row of each that it was asked for."""
         desk.gateway.manner = self.decide
 
     def decide(self, request: Request) -> Manner | None:
         """Say what becomes of a refund."""
         if request.kind != "refund" or request.of not in self.charges:
             return None
-        manner = self.day[min(self._asked, len(self.day) - 1)]
-        self._asked += 1
+        if self.by and (request.caller is None or request.caller.owner != self.by):
+            return None
+        number = self._asked.setdefault(request.ref, len(self._asked))
+        manner = self.day[min(number, len(self.day) - 1)]
+        if manner.settle_after is None:
+            manner = manner._replace(settle_after=self.settle_after)
         return None if manner == OK else manner
 
 

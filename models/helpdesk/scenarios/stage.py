@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simharness.api import DAY, Row
-from simharness.models.helpdesk.base import FIRST, LAST, SCALES
+from simharness.models.helpdesk.base import FIRST, LAST, SCALES, base_rows
 from simharness.models.helpdesk.rules import order_status, tax_back, tax_of
 
 if TYPE_CHECKING:
@@ -206,6 +207,16 @@ class Stage:
         skipped = 0 if table.name in self._begun else self.shift
         self._begun.add(table.name)
         return table.top + 1 + skipped
+
+
+@cache
+def _top(table: str) -> int:
+    return max((row.id for row in base_rows().get(table, ())), default=0)
+
+
+def first_id(table: str, shift: int) -> int:
+    """Give the id of the first row that an instance adds to a table."""
+    return _top(table) + 1 + shift
 
 
 def in_currency(hundredths: int, currency: str) -> int:

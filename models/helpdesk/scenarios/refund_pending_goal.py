@@ -1,0 +1,146 @@
+"""The goal of helpdesk/refund-pending: what was promised goes back once, and that is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from simharness.api import Criterion
+from simharness.models.helpdesk.scenarios.deeds import RECENTLY, Deeds
+
+if TYPE_CHECKING:
+    from simharness.api import Change, Ending
+    from simharness.models.helpdesk.product import Helpdesk
+    from simharness.models.helpdesk.tables import Refund
+
+
+class Promise(NamedTuple):
+    """What was promised in the thread of a ticket."""
+
+    ticket_id: int
+    charge_id: int
+    amount: int
+    """Minor units."""
+    at: int
+    """Instant of the promise: refunds of before are of something else."""
+    until: int
+    """Instant until which an agent has to look what becomes of it."""
+    policy_id: int
+    """The rule about refunds that are under way."""
+
+
+class Judge:
+    """Holds the end of an episode against what has become of the promise."""
+
+    def __init__(self, desk: Helpdesk, promise: Promise, agent: str, ending: Ending) -> None:
+        self.desk = desk
+        self.promise = promise
+        self.deeds = Deeds(desk, agent, promise.ticket_id, promise.charge_id)
+        self.ending = ending
+        self.end = ending.at or desk.world.instant
+
+    def judge(self) -> tuple[Criterion, ...]:
+        """Judge money, ticket, reply, refs, and what else was touched."""
+        own = self.deeds.refunds
+        return (
+            self._once(),
+            self._called_for(own),
+            self._ticket(),
+            self.deeds.told(own[-1].order if own else 0),
+            self._named(),
+            self.deeds.footprint(),
+        )
+
+    # --- the money --------------------------------------------------------------------------------
+
+    def _tries(self) -> list[Refund]:
+        """Give the refunds of what was promised, failed ones as well, oldest first."""
+        promise = self.promise
+        return [
+            row
+            for row in self.desk.refunds.table
+            if (row.charge_id, row.amount) == (promise.charge_id, promise.amount)
+            and row.created_at >= promise.at
+        ]
+
+    def _live(self, instant: int) -> dict[int, str]:
+        """Give those that were there at an instant and hadn't failed, with what they had become.
+
+        By the gateway: what the books say of them may be behind.
+        """
+        were = {
+            row.id: self.deeds.was(row, instant)
+            for row in self._tries()
+            if row.created_at <= instant
+        }
+        return {key: status for key, status in were.items() if status != "failed"}
+
+    def _lately(self) -> list[dict[int, str]]:
+        """Give those of the end, and of before each of their ends in the minute before."""
+        ends = [self.deeds.fate(row)[1] - 1 for row in self._tries()]
+        first = self.end - RECENTLY
+        instants = {self.end, first, *(each for each in ends if first < each < self.end)}
+        return [self._live(instant) for instant in sorted(instants, reverse=True)]
+
+    def _in_the_end(self) -> list[int]:
+        """Give those that were there when the agent ended, or shortly before."""
+        for live in self._lately():
+            if live:
+                return list(live)
+        return []
+
+    def _once(self) -> Criterion:
+        live = self._in_the_end()
+        names = " and ".join(f"refunds:{key}" for key in live) or "nothing"
+        told = f"of charges:{self.promise.charge_id} {self.promise.amount} had to go back: {names}"
+        # It rests on no row where somebody else paid: then the agent had nothing to do for it.
+        own = {change.key for change in self.deeds.refunds}
+        keys = tuple(f"refunds:{key}.amount" for key in live if key in own)
+        return Criterion("what was promised goes back once", len(live) == 1, told, keys)
+
+    def _called_for(self, own: list[Change]) -> Criterion:
+        """Each refund of the agent's is of what was promised, while nothing was under way."""
+        wrong: list[str] = []
+        for change in own:
+            row: Refund = change.new
+            if row.amount != self.promise.amount:
+                wrong.append(f"refunds:{row.id} is of {row.amount}")
+                continue
+            at = self.desk.world.epoch + change.t
+            others = [key for key in self._live(at) if key != row.id]
+            if others:
+                wrong.append(f"refunds:{row.id} was made beside refunds:{others[0]}")
+        told = "; ".join(wrong) or "nothing was paid that wasn't called for"
+        return Criterion("no second refund", not wrong, told, role="footprint")
+
+    # --- the ticket -------------------------------------------------------------------------------
+
+    def _ticket(self) -> Criterion:
+        """It is solved if the money was there when it was set, pending if under way at the end."""
+        key, name = f"tickets:{self.promise.ticket_id}", "the ticket says how far it is"
+        keys = (f"{key}.status",)
+        if not self.deeds.ticket:
+            return Criterion(name, False, f"{key} is as it was", keys)
+        last = self.deeds.ticket[-1]
+        status, at = last.new.status, self.desk.world.epoch + last.t
+        told = f"{key} was set to {status}"
+        if status == "solved":
+            right = "succeeded" in self._live(at).values()
+            return Criterion(name, right, f"{told}, which needs what was promised there", keys)
+        if status != "pending" or self.end < self.promise.until:
+            return Criterion(name, False, f"{told}, before its time", keys)
+        right = any("pending" in live.values() for live in self._lately())
+        return Criterion(name, right, f"{told}, which needs a refund under way", keys)
+
+    # --- the ending -------------------------------------------------------------------------------
+
+    def _named(self) -> Criterion:
+        name, ending = "told with what it rests on", self.ending
+        if ending.outcome != "done":
+            return Criterion(
+                name, False, f"the outcome is {ending.outcome!r}, called for is 'done'"
+            )
+        wanted = [f"refunds:{key}" for key in self._in_the_end()]
+        tries = [f"refunds:{row.id}" for row in self._tries()]
+        fit = [*self.deeds.about(), *tries, f"policies:{self.promise.policy_id}"]
+        wrong = self.deeds.named(ending, wanted, fit) if wanted else "there is no refund to name"
+        return Criterion(name, not wrong, wrong or f"refs name {wanted[0]}")
