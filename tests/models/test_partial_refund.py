@@ -178,6 +178,18 @@ def test_rounding_each_refund_by_itself_is_found() -> None:
     assert wrong
 
 
+TWICE = {"gateway.latency": "6s", "gateway.timeout": "5s", "gateway.retry": "new_key"}
+HUNDREDTHS = {"gateway.minor_units": "always_100"}
+
+
+@pytest.mark.parametrize("knobs", [TWICE, HUNDREDTHS], ids=["twice", "hundredths"])
+def test_what_is_moved_twice_or_in_other_units_is_not_what_was_due(
+    knobs: dict[str, object],
+) -> None:
+    episode = played(knobs=knobs, currency="JPY")
+    assert failing(episode) >= {"exactly what was due is back"}
+
+
 def test_a_colleague_who_pays_meanwhile_is_seen_or_refuses() -> None:
     refused = 0
     for at in range(20, 60, 4):

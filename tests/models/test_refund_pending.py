@@ -227,6 +227,18 @@ def test_the_customer_is_told_in_public_and_nothing_else_is_done() -> None:
     assert failing(alone(*acts)) == {"no other row harmed"}
 
 
+TWICE = {"gateway.latency": "6s", "gateway.timeout": "5s", "gateway.retry": "new_key"}
+HUNDREDTHS = {"gateway.minor_units": "always_100"}
+
+
+@pytest.mark.parametrize("knobs", [TWICE, HUNDREDTHS], ids=["twice", "hundredths"])
+def test_what_is_moved_twice_or_in_other_units_is_not_what_was_promised(
+    knobs: dict[str, object],
+) -> None:
+    episode = played(knobs=knobs, fate="never", until=200)
+    assert failing(episode) >= {"what was promised goes back once"}
+
+
 def test_the_gateway_and_not_the_books_say_what_has_become_of_it() -> None:
     """Nobody hears that it has arrived: who calls it under way after that is wrong."""
     deaf = {"webhook.events": ["charge.succeeded", "charge.failed"]}

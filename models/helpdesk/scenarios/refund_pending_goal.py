@@ -89,13 +89,16 @@ class Judge:
         return []
 
     def _once(self) -> Criterion:
-        live = self._in_the_end()
-        names = " and ".join(f"refunds:{key}" for key in live) or "nothing"
-        told = f"of charges:{self.promise.charge_id} {self.promise.amount} had to go back: {names}"
+        live, amount = self._in_the_end(), self.promise.amount
+        moved = {row.id: self.deeds.moved(row.id) for row in self._tries()}
+        names = " and ".join(f"refunds:{key} moved {moved[key]}" for key in live) or "nothing"
+        told = f"of charges:{self.promise.charge_id} {amount} had to go back: {names}"
+        # What is under way has moved nothing yet, and what has arrived moved all of it, once.
+        right = len(live) == 1 and sum(moved.values()) in (0, amount)
         # It rests on no row where somebody else paid: then the agent had nothing to do for it.
         own = {change.key for change in self.deeds.refunds}
         keys = tuple(f"refunds:{key}.amount" for key in live if key in own)
-        return Criterion("what was promised goes back once", len(live) == 1, told, keys)
+        return Criterion("what was promised goes back once", right, told, keys)
 
     def _called_for(self, own: list[Change]) -> Criterion:
         """Each refund of the agent's is of what was promised, while nothing was under way."""
