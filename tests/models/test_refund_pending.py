@@ -240,7 +240,13 @@ def test_what_is_moved_twice_or_in_other_units_is_not_what_was_promised(
 
 
 def test_the_gateway_and_not_the_books_say_what_has_become_of_it() -> None:
-    """Nobody hears that it has arrived: who calls it under way after that is wrong."""
+    """Nobody hears that it has failed: whoever calls it under way after that is wrong."""
     deaf = {"webhook.events": ["charge.succeeded", "charge.failed"]}
-    episode = played(knobs=deaf, fate="arrives", event_at=20, until=120)
-    assert failing(episode) == {"the ticket says how far it is"}
+    episode = played(knobs=deaf, fate="bounces", event_at=20, until=120)
+    assert failing(episode) == {
+        "what was promised goes back once",
+        "the ticket says how far it is",
+        "told with what it rests on",
+    }
+    # The ledger tells of what has arrived.
+    assert not failing(played(knobs=deaf, fate="arrives", event_at=20, until=120))

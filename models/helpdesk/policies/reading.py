@@ -95,7 +95,8 @@ def moved(order_id: int) -> ask.Part:
 def pay_back(charge: dict[str, Any], amount: int, key: str, reason: str) -> ask.Part:
     """Ask for a refund under a key; gives its row, or the code of the refusal.
 
-    The same key asks again what became of it, and pays nothing twice.
+    Where nobody knows what became of it, it is looked for before it is asked for again; the same
+    key pays nothing twice.
     """
     while True:
         told = yield from ask.tried(
@@ -109,6 +110,10 @@ def pay_back(charge: dict[str, Any], amount: int, key: str, reason: str) -> ask.
         if not ask.unknown(told):
             return told.value or told.error
         yield Call("wait", {"seconds": ask.SETTLE_SECONDS})
+        rows = yield from ask.read_pages("list_refunds", "refunds", charge_id=charge["id"])
+        made = [row for row in rows if row["idempotency_key"] == key]
+        if made:
+            return made[0]
 
 
 def settled(refund: dict[str, Any], order_id: int, waited: dict[str, int]) -> ask.Part:

@@ -17,13 +17,15 @@ POLL_SECONDS = 12
 def watched(refund_id: str, order_id: int, until: int) -> asking.Part:
     """Look until an instant what becomes of a refund; gives succeeded, failed or pending.
 
-    It has arrived once both the books and the gateway's ledger have it.
+    That it has arrived the gateway's ledger says, and that it has failed the books.
     """
     while True:
         entries = yield from moved(order_id)
+        if refund_id in entries:
+            return "succeeded"
         told: Observation = yield Call("get_refund", {"refund_id": refund_id})
         status = told.value["status"] if told.value else "unknown"
-        if status == "failed" or (status == "succeeded" and refund_id in entries):
+        if status == "failed":
             return status
         left = until - parse_instant(told.t)
         if status != "unknown" and left <= 0:

@@ -39,6 +39,15 @@ class Deeds:
     def _of(self, table: Table[Any]) -> list[Change]:
         return [change for change in table.changes if change.owner == self.agent]
 
+    def status_keys(self) -> tuple[str, ...]:
+        """Give what a criterion about the ticket's status rests on.
+
+        Nothing where somebody else has set it since: what counts is how the agent left it.
+        """
+        now = self.desk.tickets.table.rows[self.ticket_id].status
+        left = self.ticket[-1].new.status if self.ticket else now
+        return (f"tickets:{self.ticket_id}.status",) if now == left else ()
+
     # --- money ------------------------------------------------------------------------------------
 
     def moved(self, refund_id: int) -> int:

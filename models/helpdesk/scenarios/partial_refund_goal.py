@@ -119,7 +119,7 @@ class Judge:
     def _ticket(self, sent: list[Change], ending: Ending) -> Criterion:
         """Solved once all has arrived, or pending while it hadn't."""
         key = f"tickets:{self.truth.ticket_id}"
-        keys = (f"{key}.status",)
+        keys = self.deeds.status_keys()
         name = "the ticket says how far it is"
         if not self.deeds.ticket:
             return Criterion(name, False, f"{key} is as it was", keys)

@@ -120,7 +120,7 @@ class Judge:
     def _ticket(self) -> Criterion:
         """It is solved if the money was there when it was set, pending if under way at the end."""
         key, name = f"tickets:{self.promise.ticket_id}", "the ticket says how far it is"
-        keys = (f"{key}.status",)
+        keys = self.deeds.status_keys()
         if not self.deeds.ticket:
             return Criterion(name, False, f"{key} is as it was", keys)
         last = self.deeds.ticket[-1]
