@@ -50,6 +50,8 @@ class Start:
     tests: Mapping[str, str] = field(default_factory=dict[str, str])
     """Files that the agent sees and that are pinned when it is graded."""
     hidden_tests: Mapping[str, str] = field(default_factory=dict[str, str])
+    pages: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What hosts answer that can be reached from the terminal."""
     title: str = ""
     body: str = ""
     """Of the ticket."""
@@ -138,6 +140,7 @@ def put(product: IdeStores, start: Start) -> None:
         add_row(product.files.table, {"path": path, "content": file.text, "mode": file.mode})
     add_row(product.tickets.table, {"title": start.title, "body": start.body})
     product.hidden_tests = dict(start.hidden_tests)
+    product.pages = dict(start.pages)
     if leak == "future":
         known = dict(growth.tips)
         for entry in future:

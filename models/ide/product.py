@@ -6,11 +6,12 @@ from simharness.models.ide import invariants
 from simharness.models.ide.own_knobs import KNOBS
 from simharness.models.ide.profiles import PROFILES
 from simharness.models.ide.tools.editor import EditorTools
+from simharness.models.ide.tools.running import RunningTools
 from simharness.models.ide.tools.sharing import SharingTools
 
 
-class Ide(EditorTools, SharingTools):
-    """A mock IDE: a repository that others push to as well."""
+class Ide(EditorTools, SharingTools, RunningTools):
+    """A mock IDE: a repository that others push to as well, and a terminal."""
 
     name = "ide"
     profiles = PROFILES

@@ -123,8 +123,8 @@ class Parser:
         self._place = 0
         self._extended = extended
         self._depth = 0
-        self.stray: list[str] = []
-        """Characters that were escaped without need."""
+        self.warnings: list[str] = []
+        """What is odd about it, such as what was escaped without need."""
 
     def parse(self) -> Node:
         """Read all of it. Raises BadPattern."""
@@ -152,6 +152,8 @@ class Parser:
     def _then(self) -> Node:
         parts: list[Node] = []
         first = True
+        if self._extended:
+            self._skip_repetition()
         while self._place < len(self._text) and not self._looking_at("|"):
             if self._looking_at(")") and (self._depth or not self._extended):
                 break
@@ -204,7 +206,7 @@ class Parser:
         if c in ESCAPES:
             return ESCAPES[c]
         if c.isalnum() or (c not in "\\^$.*[]/-" and not self._extended and c not in "{}()|+?"):
-            self.stray.append(c)
+            self.warnings.append(f"stray \\ before {c}")
         return One(Chars(c + c))
 
     # --- repetition -------------------------------------------------------------------------------
@@ -226,6 +228,14 @@ class Parser:
             else:
                 return node
         return node
+
+    def _skip_repetition(self) -> None:
+        """Leave out what would repeat nothing."""
+        while self._text[self._place : self._place + 1] in ("*", "+", "?"):
+            if self._place == len(self._text):
+                return
+            self.warnings.append(f"{self._text[self._place]} at start of expression")
+            self._place += 1
 
     def _interval(self) -> tuple[int, int | None] | None:
         """Read `{1,3}`; None in an extended pattern for what isn't one and so means itself."""
@@ -342,11 +352,11 @@ class Step(NamedTuple):
 class Pattern:
     """A compiled pattern."""
 
-    __slots__ = ("_cache", "_has", "_start", "_steps", "stray")
+    __slots__ = ("_cache", "_has", "_start", "_steps", "warnings")
 
-    def __init__(self, node: Node, *, ignore_case: bool, stray: Sequence[str] = ()) -> None:
-        self.stray = tuple(stray)
-        """Characters that were escaped without need."""
+    def __init__(self, node: Node, *, ignore_case: bool, warnings: Sequence[str] = ()) -> None:
+        self.warnings = tuple(warnings)
+        """What is odd about it."""
         self._steps: list[Step] = []
         self._has = Chars.has_any_case if ignore_case else Chars.has
         self._start = self._add(node, MATCH)
@@ -465,27 +475,26 @@ def literal(text: str) -> Node:
 
 
 def compile_pattern(
-    pattern: str,
-    *,
+    *patterns: str,
     extended: bool = False,
     fixed: bool = False,
     ignore_case: bool = False,
     whole_words: bool = False,
     whole_lines: bool = False,
 ) -> Pattern:
-    """Compile a pattern, or several with newlines between them. Raises BadPattern."""
+    """Compile patterns of which any may match; without any nothing does. Raises BadPattern."""
     options: list[Node] = []
-    stray: list[str] = []
-    for each in pattern.split("\n"):
+    warnings: list[str] = []
+    for each in patterns:
         if fixed:
             options.append(literal(each))
         else:
             parser = Parser(each, extended=extended)
             options.append(parser.parse())
-            stray += parser.stray
+            warnings += parser.warnings
     node: Node = options[0] if len(options) == 1 else Either(tuple(options))
     if whole_lines:
         node = Then((Assert("^"), node, Assert("$")))
     elif whole_words:
         node = Then((Assert("("), node, Assert(")")))
-    return Pattern(node, ignore_case=ignore_case, stray=stray)
+    return Pattern(node, ignore_case=ignore_case, warnings=warnings)

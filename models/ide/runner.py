@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class CaseRun:
     """What became of one test."""
 
     test_id: str
@@ -31,7 +31,7 @@ class Tested:
 class SuiteRun:
     """What came of a run of tests."""
 
-    tests: tuple[Tested, ...]
+    tests: tuple[CaseRun, ...]
     error: str = ""
     """Why no or not all tests were run, such as a module that can't be imported."""
     output: str = ""

@@ -23,6 +23,7 @@ from simharness.models.ide.tables import (
     CommitRow,
     FileRow,
     Ref,
+    Request,
     Submission,
     Tag,
     TestResult,
@@ -55,6 +56,7 @@ class IdeStores(Product):
     ci_jobs = store(CiJob, views=("detail", "list"), write=LOCKS)
     test_results = store(TestResult, views=())
     tickets = store(Ticket, views=("detail",), write=())
+    requests = store(Request, views=())
     submissions = store(Submission, views=())
 
     def __init__(self, *args: Any) -> None:
@@ -63,6 +65,8 @@ class IdeStores(Product):
         """What runs code; it refuses to until a sandbox is put here."""
         self.hidden_tests: Mapping[str, str] = {}
         """Tests that nobody but the grader sees, by path."""
+        self.pages: Mapping[str, str] = {}
+        """What hosts answer that the terminal can reach."""
         self.ticket_id = 1
         """The ticket that the agent is to work on."""
         self.history_leak = "none"

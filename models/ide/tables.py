@@ -96,6 +96,16 @@ class Ticket(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Request(Row):
+    """A page that was asked for from the terminal."""
+
+    url: str
+    host: str
+    answered: bool
+    """Whether the task lists the host, so that it answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Submission(Row):
     """A working tree that was handed in."""
 

@@ -56,6 +56,8 @@ class Kinds:
     def __init__(self, file: File) -> None:
         self.file = file
         self._depth = 0
+        self._open: dict[tuple[ast.AST, str], None] = {}
+        """Attributes that are being looked at: one that is made of itself says nothing more."""
 
     def is_set(self, node: ast.AST) -> bool:
         """Whether an expression is known to be a set."""
@@ -215,10 +217,10 @@ class Kinds:
     def _attribute(self, node: ast.Attribute) -> Kind | None:
         base = self.of(node.value)
         if base is not None and base.name == OBJECT and isinstance(base.owner, ast.ClassDef):
-            return self._sources(self.file.members(base.owner, node.attr))
+            return self._member(base.owner, node.attr)
         definition = self.file.definition(node.value)
         if isinstance(definition, ast.ClassDef):
-            return self._sources(self.file.members(definition, node.attr))
+            return self._member(definition, node.attr)
         if base is not None or self.file.dotted(node.value) is not None:
             return None
         # Of an unknown object: what every class of the file that has such an attribute says.
@@ -231,6 +233,16 @@ class Kinds:
         if first is None or any(kind is None or kind.name != first.name for kind in declared):
             return None
         return first if first.name in (SET, PLAIN) else None
+
+    def _member(self, owner: ast.ClassDef, name: str) -> Kind | None:
+        place = (owner, name)
+        if place in self._open:
+            return None
+        self._open[place] = None
+        try:
+            return self._sources(self.file.members(owner, name))
+        finally:
+            del self._open[place]
 
     # --- calls ------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import pytest
 
 from simharness.models.ide import Ide
 from simharness.models.ide.own_knobs import OWN
+from simharness.models.ide.terminal.commands import COMMANDS
 from simharness.parts.row import SYSTEM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +47,11 @@ def test_the_page_tells_what_there_is(marker: str) -> None:
 def test_the_page_tells_each_tool_with_its_arguments() -> None:
     tools = [signature(name) for name, spec in Ide.tools.items() if not spec.local]
     assert sorted(cells[0] for cells in told("tools")) == sorted(tools)
+
+
+def test_the_page_tells_each_command_of_the_terminal() -> None:
+    named = " ".join(cells[0] for cells in told("commands"))
+    assert sorted(re.findall(r"`([^`]+)`", named)) == sorted(COMMANDS)
 
 
 def test_the_page_tells_each_operation_of_its_own() -> None:

@@ -86,7 +86,7 @@ class EditorTools(IdeStores):
         folder = repository_path(path)
         head = folder + "/" if folder else ""
         try:
-            compiled = compile_pattern(pattern, extended=True)
+            compiled = compile_pattern(*pattern.split("\n"), extended=True)
         except BadPattern as error:
             raise Refused("invalid_arguments", f"pattern: {error.text}") from None
 

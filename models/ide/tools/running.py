@@ -1,0 +1,144 @@
+"""Tools that run things: the tests, and what is typed into the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.api import MINUTE, Answer, Operation, Transaction, tool
+from simharness.models.ide.runner import FUEL_PER_TICK
+from simharness.models.ide.stores import IdeStores
+from simharness.models.ide.terminal.cut import cut
+from simharness.models.ide.terminal.shell import Shell
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from simpy.events import Event
+
+    from simharness.models.ide.repository.clone import Clone
+    from simharness.models.ide.repository.worktree import Worktree
+    from simharness.models.ide.runner import ProgramRun, SuiteRun
+
+HANG = 5 * MINUTE
+"""How long a call hangs that waits for what runs in the background."""
+
+
+class RunningTools(IdeStores):
+    """Run the tests; run a command line."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.max_output = 0
+        self.background = "reaped"
+        self.settings.bind("terminal.max_output", self, "max_output")
+        self.settings.bind("terminal.background", self, "background")
+
+    @tool
+    def run_tests(self, op: Operation, paths: list[str] | None = None) -> Answer[dict[str, Any]]:
+        """Run the tests of the working tree, all or those below some paths.
+
+        A path is a folder, a file, or a test as `tests/test_shop.py::test_total`.
+        """
+        yield self.database(op)
+        files = {path: file.text for path, file in self.tree.files.items()}
+        ran = self.runner.run_tests(op, files, tuple(paths or ()))
+        yield self.world.timer(ran.fuel // FUEL_PER_TICK)
+        self.keep_results(op, 0, ran)
+        return {
+            "passed": sum(test.outcome == "passed" for test in ran.tests),
+            "failed": sum(test.outcome in ("failed", "error") for test in ran.tests),
+            "tests": [
+                {"id": test.test_id, "outcome": test.outcome, "message": test.message}
+                for test in ran.tests
+            ],
+            "error": ran.error,
+            "output": cut(ran.output, self.max_output),
+        }
+
+    @tool
+    def run_command(self, op: Operation, command: str) -> Answer[dict[str, Any]]:
+        """Run a command line in a new shell, which stands in the root of the repository.
+
+        The shell has pipes, redirections, quotes, patterns of files, `&&`, `||` and `;`. Long
+        output is cut, which `cut` then says.
+        """
+        yield self.database(op)
+        ran = yield from Shell(Seat(self, op)).run(command)
+        self.save(op)
+        if ran.background and self.background == "hang":
+            yield self.world.timer(HANG)
+        out = {"stdout": ran.stdout, "stderr": ran.stderr}
+        told = {name: cut(text, self.max_output) for name, text in out.items()}
+        lost = {
+            name: {"shown": len(told[name]), "total": len(text)}
+            for name, text in out.items()
+            if len(told[name]) < len(text)
+        }
+        return {"exit_code": ran.exit_code, **told, "cut": lost}
+
+    def keep_results(self, op: Operation, job_id: int, ran: SuiteRun) -> None:
+        """Put what became of tests into the tables; 0 for a run in the agent's working tree."""
+        tx = Transaction(op)
+        for test in ran.tests:
+            fields = {
+                "job_id": job_id,
+                "test_id": test.test_id,
+                "outcome": test.outcome,
+                "message": test.message,
+            }
+            tx.insert(self.test_results.table, fields)
+        if len(tx):
+            tx.commit()
+
+
+class Seat:
+    """Somebody's place at the terminal, for one call.
+
+    Before simulated time passes, what was done so far is put into the tables: others look at them.
+    """
+
+    def __init__(self, ide: RunningTools, op: Operation) -> None:
+        self._ide = ide
+        self._op = op
+
+    @property
+    def tree(self) -> Worktree:
+        """The working tree."""
+        return self._ide.tree
+
+    @property
+    def clone(self) -> Clone:
+        """The clone."""
+        return self._ide.clone
+
+    @property
+    def instant(self) -> int:
+        """Now, in microseconds since 1970."""
+        return self._ide.instant
+
+    def sleep(self, ticks: int) -> Generator[Event, object, None]:
+        """Let simulated time pass."""
+        self._ide.save(self._op)
+        yield self._ide.world.timer(ticks)
+
+    def run_python(
+        self, arguments: Sequence[str], stdin: str, folder: str
+    ) -> Generator[Event, object, ProgramRun]:
+        """Run Python in a folder of the repository."""
+        ide = self._ide
+        ide.save(self._op)
+        files = {path: file.text for path, file in ide.tree.files.items()}
+        ran = ide.runner.run_python(self._op, files, arguments, stdin, folder)
+        yield from self.sleep(ran.fuel // FUEL_PER_TICK)
+        return ran
+
+    def fetch_page(self, url: str, host: str) -> Generator[Event, object, str | None]:
+        """Give the page of a host that the task lists; whatever is asked for is put on record."""
+        ide = self._ide
+        page = ide.pages.get(host)
+        yield ide.database(self._op)
+        tx = Transaction(self._op)
+        fields = {"url": url, "host": host, "answered": page is not None}
+        tx.insert(ide.requests.table, fields)
+        tx.commit()
+        return page
