@@ -52,10 +52,15 @@ def within(provider: Provider, starts_at: int, ends_at: int, rule: str = EXACT) 
 
     Raises UsageError for a time that no zone is known for.
     """
-    if HOURS.fullmatch(provider.hours) is None:
+    return _within(provider.hours, provider.zone, starts_at, ends_at, rule)
+
+
+@lru_cache(maxsize=16384)
+def _within(hours: str, zone_name: str, starts_at: int, ends_at: int, rule: str) -> bool:
+    if HOURS.fullmatch(hours) is None:
         return True
-    hours = opening(provider, zone(provider.zone).local(starts_at)[:3], rule)
-    return hours is not None and hours[0] <= starts_at and ends_at <= hours[1]
+    open_at = _opening(hours, zone_name, zone(zone_name).local(starts_at)[:3], rule)
+    return open_at is not None and open_at[0] <= starts_at and ends_at <= open_at[1]
 
 
 def times(

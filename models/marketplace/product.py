@@ -18,10 +18,10 @@ from simharness.api import (
     sweep_knobs,
     webhook_knobs,
 )
-from simharness.models.marketplace import invariants
 from simharness.models.marketplace.faults import FAULTS
 from simharness.models.marketplace.habits import KNOBS as PEOPLE
 from simharness.models.marketplace.horizon import Horizon
+from simharness.models.marketplace.invariants import Invariants
 from simharness.models.marketplace.looks import Looks
 from simharness.models.marketplace.own_knobs import KNOBS
 from simharness.models.marketplace.places import Places
@@ -89,6 +89,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
         self.calendar = Horizon(self)
         self.looks = Looks(self)
         self.places = Places(self)
+        self._invariants = Invariants(self)
         self.settings.bind("hold.leak", self.places.holds, "leak")
         self.repairable += [PLACES, ZONES, "lock:holds", COUPONS]
         self.sound |= dict.fromkeys((PLACES, *HELD_ROWS), SOUND)
@@ -116,4 +117,4 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
 
     def invariants(self) -> list[str]:
         """Name what is broken: capacities, hours, holds, money, coupons, what stands elsewhere."""
-        return invariants.broken(self)
+        return self._invariants.broken()

@@ -50,12 +50,12 @@ class MarketStores(Paid):
         counts=("taken", "held"),
         write=("lock_wait",),
     )
-    holds = store(Hold, views=(), indexes=("slot_id", "customer_id"))
+    holds = store(Hold, views=(), indexes=("slot_id", "customer_id", "status"))
     bookings = store(
         Booking,
         views=("detail", "list"),
         unique=("hold_id",),
-        indexes=("customer_id", "slot_id"),
+        indexes=("customer_id", "slot_id", "coupon"),
         write=(),
     )
     coupons = store(Coupon, views=(), unique=("code",))

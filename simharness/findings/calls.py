@@ -84,7 +84,7 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
 def repeated_requests(story: Story) -> set[Op]:
     """Give the calls that asked a gateway once more for what had been asked before."""
     again = [row.values for row in story.of("GATEWAY") if row.values["repeated"]]
-    causes = causes_of(story) if again else {}
+    causes = causes_of(story)
     return {root_of(causes, (v["owner"], v["n"])) for v in again}
 
 

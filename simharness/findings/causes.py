@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simharness.findings.story import once_a_story
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -13,7 +15,8 @@ Op = tuple[str, int]
 """An operation, as owner and number."""
 
 
-def causes_of(story: Story) -> dict[Op, Op]:
+@once_a_story
+def causes_of(story: Story) -> Mapping[Op, Op]:
     """Give the operation that each reaction is one to."""
     found = (row.values for row in story.of("CAUSED"))
     return {(v["owner"], v["n"]): (v["by"], v["by_n"]) for v in found}

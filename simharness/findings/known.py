@@ -89,16 +89,15 @@ class Known:
     def read(self, text: str) -> None:
         """Take in a text: its numbers, and as ids those that follow a word."""
         self._texts.append(text.lower())
-        if INSTANT.fullmatch(text):
-            return
+        named, alone = numbers_in(text)
         rows: list[int] = []
-        for match in MENTION.finditer(text[:SCANNED].lower()):
-            self._ids[int(match[2])].add(match[1])
-            if self.table(match[1]):
-                rows.append(match.start(2))
-        for match in ALONE.finditer(text[:SCANNED]):
-            if match.start() not in rows:
-                self._amounts.add(int(match[0]))
+        for word, number, start in named:
+            self._ids[number].add(word)
+            if self.table(word):
+                rows.append(start)
+        for number, start in alone:
+            if start not in rows:
+                self._amounts.add(number)
 
     def table(self, word: str) -> str:
         """Give the table that a word means; empty for none."""
@@ -133,6 +132,26 @@ class Known:
         )
 
 
+@lru_cache(maxsize=2048)
+def numbers_in(
+    text: str,
+) -> tuple[tuple[tuple[str, int, int], ...], tuple[tuple[int, int], ...]]:
+    """Give the numbers of a text, each with where it stands: those after a word, and those alone.
+
+    An instant has none. Rows are told again and again, and their texts with them.
+    """
+    if INSTANT.fullmatch(text):
+        return (), ()
+    scanned = text[:SCANNED]
+    named = MENTION.finditer(scanned.lower())
+    alone = ALONE.finditer(scanned)
+    return (
+        tuple((match[1], int(match[2]), match.start(2)) for match in named),
+        tuple((int(match[0]), match.start()) for match in alone),
+    )
+
+
+@lru_cache(maxsize=1024)
 def names_row(name: str) -> bool:
     """Tell whether a number of this name is an id or a version."""
     return name in ("id", "ids", "page", "next_page", *VERSION_ARGUMENTS) or name.endswith(

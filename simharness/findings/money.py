@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Finding
 from simharness.findings.leases import late_writers
+from simharness.findings.story import once_a_story
 from simharness.units import humanize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simharness.findings.causes import Op
     from simharness.findings.story import Story
@@ -73,7 +74,8 @@ def charge_of(row: Row) -> str:
     return str(row.values["ref" if row.values["kind"] == "charge" else "of"])
 
 
-def movements(story: Story) -> list[Moved]:
+@once_a_story
+def movements(story: Story) -> Sequence[Moved]:
     """Give what was moved, oldest first."""
     ledger = story.of("LEDGER")
     if not ledger:
@@ -104,7 +106,8 @@ class Repeated(NamedTuple):
     mechanism: str
 
 
-def repeated_movements(story: Story) -> list[Repeated]:
+@once_a_story
+def repeated_movements(story: Story) -> Sequence[Repeated]:
     """Give what the harness moved twice, though it had been asked once.
 
     It had been asked once where both stand for the same row, where one call moved the same amount

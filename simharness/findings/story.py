@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from simharness.errors import DamagedRecording
 from simharness.kernel.journal import NAMES
@@ -16,7 +16,7 @@ from simharness.product.tool import AS_OF
 from simharness.recording.rows import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from simharness.kernel.journal import Row
     from simharness.product.product import Product
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from simharness.product.store_spec import StoreSpec
     from simharness.product.tool import ToolSpec
     from simharness.recording.reader import EpisodeRecord
+
+T = TypeVar("T")
 
 AGENT = "agent"
 AUTH = ".auth"
@@ -143,13 +145,15 @@ class Story:
     reads: list[Row]
     """The agent's READ and LIST rows, oldest first."""
     surface: Surface
+    memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
+    """What `once_a_story` has worked out, by the function that did."""
 
     def of(self, *kinds: str) -> list[Row]:
         """Give the rows of some kinds, oldest first."""
         if len(kinds) == 1:
             return self.kinds.get(kinds[0], [])
         found = [row for kind in kinds for row in self.kinds.get(kind, ())]
-        found.sort(key=lambda row: row.index)
+        found.sort()  # by index, the first of a row's fields, of which no two are equal
         return found
 
     def grades(self) -> list[Row]:
@@ -165,6 +169,20 @@ class Story:
         """Name a column, by its number where nobody has said how it is called."""
         names = self.surface.columns.get(table, ())
         return names[number] if number < len(names) else f"column {number}"
+
+
+def once_a_story(find: Callable[[Story], T]) -> Callable[[Story], T]:
+    """Let what several detectors ask be worked out once; they share it and change none of it."""
+
+    @wraps(find)
+    def known(story: Story) -> T:
+        memo = story.memo
+        if find not in memo:
+            memo[find] = find(story)
+        found: T = memo[find]
+        return found
+
+    return known
 
 
 def tell(rows: Sequence[Row], steps: Sequence[StepSpan], surface: Surface | None = None) -> Story:

@@ -235,6 +235,9 @@ class Row(NamedTuple):
 class Plan(NamedTuple):
     """How rows of one kind are decoded."""
 
+    name: str
+    width: int
+    """Of a raw row, with kind and instant."""
     columns: tuple[str, ...]
     interned: tuple[str, ...]
     """Columns that hold the number of a name."""
@@ -244,6 +247,8 @@ class Plan(NamedTuple):
 
 PLANS: Final[dict[int, Plan]] = {
     kind: Plan(
+        NAMES[kind],
+        len(columns) + 2,
         tuple(c.lstrip("@~") for c in columns),
         tuple(c[1:] for c in columns if c[0] == "@"),
         tuple(c[1:] for c in columns if c[0] == "~"),
@@ -267,32 +272,37 @@ class Decoder:
     def decode(self, raw: Sequence[Any]) -> Row:
         """Decode the next row. Raises DamagedRecording when it has no known shape."""
         index = self.count
-        self.count += 1
+        self.count = index + 1
         kind = raw[0] if raw else None
-        columns = COLUMNS.get(kind) if isinstance(kind, int) else None
-        if columns is None or not isinstance(kind, int) or len(raw) != len(columns) + 2:
+        plan = PLANS.get(kind) if isinstance(kind, int) else None
+        if plan is None or len(raw) != plan.width:
             raise DamagedRecording(
                 f"row {index} has no known shape: kind {kind!r}, {len(raw)} columns"
             )
+        name, _, columns, interned, mixed = plan
         names = self.names
-        plan = PLANS[kind]
-        values: dict[str, Any] = dict(zip(plan.columns, raw[2:], strict=True))
-        for column in plan.interned:
-            number = values[column]
-            if not isinstance(number, int) or not 0 <= number < len(names):
-                raise unknown_name(index, number)
-            values[column] = names[number]
-        for column in plan.mixed:
-            number = values[column]
-            if not isinstance(number, int) or -1 - number >= len(names):
-                raise unknown_name(index, number)
-            if number < 0:
-                values[column] = names[-1 - number]
+        # An audit decodes every row of an episode: it pays to look at each number but once.
+        values: dict[str, Any] = dict(zip(columns, raw[2:], strict=False))
+        number: Any = None
+        try:
+            for column in interned:
+                number = values[column]
+                if number < 0:
+                    raise unknown_name(index, number)
+                values[column] = names[number]
+            for column in mixed:
+                number = values[column]
+                if number < 0:
+                    values[column] = names[-1 - number]
+                elif not isinstance(number, int):
+                    raise unknown_name(index, number)
+        except (IndexError, TypeError):
+            raise unknown_name(index, number) from None
         if kind == STR:
-            if raw[2] != len(self.names) or not isinstance(raw[3], str):
+            if raw[2] != len(names) or not isinstance(raw[3], str):
                 raise DamagedRecording(f"row {index} introduces name {raw[2]!r} out of turn")
-            self.names.append(raw[3])
-        return Row(index, NAMES[kind], raw[1], values)
+            names.append(raw[3])
+        return Row(index, name, raw[1], values)
 
     def decode_all(self, rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
         """Decode rows in order."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Query:
     """A question to a view of many rows: conditions on columns, and a predicate for the rest."""
 
-    __slots__ = ("matches", "rest", "text", "where")
+    __slots__ = ("_matches", "rest", "text", "where")
 
     def __init__(
         self, text: str, rest: Callable[[Any], bool] = every, where: Where = ANYWHERE
@@ -34,8 +34,15 @@ class Query:
         """Canonical: under it the answer is cached."""
         self.where = where
         self.rest = rest
-        self.matches = where.predicate(rest)
-        """The whole predicate."""
+        self._matches: Callable[[Any], bool] | None = None
+
+    @property
+    def matches(self) -> Callable[[Any], bool]:
+        """The whole predicate; most questions are answered without it."""
+        matches = self._matches
+        if matches is None:
+            matches = self._matches = self.where.predicate(self.rest)
+        return matches
 
 
 class RowsView(View[R]):

@@ -178,16 +178,16 @@ def view_hides_its_age(patch: pytest.MonkeyPatch) -> None:
 
 def torn_list(patch: pytest.MonkeyPatch) -> None:
     """Let the first half of a list be as it was two minutes ago."""
-    where = original(Table, "where")
+    meeting = original(Table, "meeting")
 
-    def torn(self: Table[Any], predicate: Any) -> list[Any]:
-        rows: list[Any] = where(self, predicate)
+    def torn(self: Table[Any], *asked: Any) -> list[Any]:
+        rows: list[Any] = meeting(self, *asked)
         past = [c.order for c in self.changes if c.t < self.world.ticks - 120 * SECOND]
         cut = len(rows) // 2
         older = [self.row_at(row.id, past[-1] if past else 0) or row for row in rows[:cut]]
         return older + rows[cut:]
 
-    patch.setattr(Table, "where", torn)
+    patch.setattr(Table, "meeting", torn)
 
 
 # --- writes ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 from simharness.api import Actor, Draws, Operation, Refused, Stream
 from simharness.models.marketplace import Marketplace
+from simharness.models.marketplace.invariants import Invariants
 from simharness.models.marketplace.tables import Provider
 from tests.models.market_house import ROWS, House, slot
 
@@ -61,8 +62,8 @@ class Caller:
                 {p.name: self.worth(p.name) for p in spec.parameters if p.required or self.below(2)}
             )
             status = "ok"
+            op = Operation(house.world, self.actor, n)
             try:
-                op = Operation(house.world, self.actor, n)
                 yield from house.market.call(op, spec, arguments)
             except Refused as refusal:
                 status = refusal.code
@@ -72,7 +73,7 @@ class Caller:
             written = sum(
                 change.owner == self.actor.name and change.n == n
                 for store in house.market.stores.values()
-                for change in store.table.changes
+                for change in store.table.changes_after(op.begin_order)
             )
             either = tool in ("confirm_booking", "pay")
             if not (either and status == "ok"):
@@ -188,6 +189,41 @@ def test_without_isolation_places_are_sold_twice_and_found() -> None:
     codes = {finding.code for house in houses for finding in house.findings()}
     assert codes & {"H221", "H222"}
     assert codes <= {"H122", "H221", "H222", "H223"}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"booking.isolation": "none"}, "are taken"),
+        ({"hold.leak": True}, "is active past its end"),
+        ({"booking.on_webhook": "overwrite", "webhook.delay": ["1s", "20s"]}, "are paid"),
+        (
+            {"booking.remote": "before_insert", "booking.compensate": "blind"},
+            "stands for no booking",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_looked_at_again_is_broken_or_not_as_at_a_first_look(
+    config: dict[str, object], said: str
+) -> None:
+    texts: set[str] = set()
+
+    def look(house: House) -> Generator[Any, Any, None]:
+        for _ in range(400):
+            yield house.world.timer(300_000)
+            broken = house.market.invariants()
+            assert broken == Invariants(house.market).broken()
+            texts.update(broken)
+
+    config = {"db.latency": ["1ms", "700ms"], "gateway.settle_after": "3s", **config}
+    for seed in (1, 2):
+        house = House({"hold.ttl": "8s", **config}, rows={**ROWS, "slots": OPEN}, seed=seed)
+        for i in range(len(IDENTITIES)):
+            caller = Caller(house, i, seed, Counter(), strict=False)
+            house.world.spawn(f"live/{i}", caller.live())
+        house.ended(house.world.spawn("look", look(house)))
+    assert any(said in text for text in texts), texts
 
 
 def test_the_days_of_opening_hours_keep_coming() -> None:
