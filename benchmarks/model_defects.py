@@ -17,6 +17,7 @@ import json
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.planted_defects import DEFECTS, Planted, Wrap, plain, spoiled
@@ -42,12 +43,26 @@ CLEAN_LOADS = ("1", "4", "8")
 
 @dataclass
 class Outcome:
-    """One episode, judged."""
+    """One episode, judged by whoever asks: most in which the defect didn't happen are not."""
 
     happened: bool
-    passed: bool
-    model: list[Finding]
-    harness: list[Finding]
+    episode: Episode
+
+    @property
+    def passed(self) -> bool:
+        return self.episode.passed
+
+    @cached_property
+    def account(self) -> Account:
+        return account_of(self.episode)
+
+    @cached_property
+    def model(self) -> list[Finding]:
+        return findings_of(self.account)
+
+    @cached_property
+    def harness(self) -> list[Finding]:
+        return [f for f in harness_findings(self.account.story) if f.code.startswith("H")]
 
     @property
     def primary(self) -> str:
@@ -56,7 +71,7 @@ class Outcome:
 
 
 def outcome_of(seed: int, load: str, planted: Planted) -> Outcome:
-    """Play an episode with a defect and run all detectors."""
+    """Play an episode with a defect."""
     episode = Episode(make_plan(SCENARIO, seed, load, config=planted.config))
     wrap = Wrap(task_of(episode))
     play = spoiled(wrap, planted.spoil, episode.scenario.policies["expert"](wrap.task))
@@ -70,9 +85,7 @@ def outcome_of(seed: int, load: str, planted: Planted) -> Outcome:
             action = play.send(observe(episode, record))
     except StopIteration:
         episode.stop()
-    account = account_of(episode)
-    harness = [f for f in harness_findings(account.story) if f.code.startswith("H")]
-    return Outcome(bool(wrap.happened), episode.passed, findings_of(account), harness)
+    return Outcome(bool(wrap.happened), episode)
 
 
 def account_of(episode: Episode) -> Account:

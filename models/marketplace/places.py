@@ -109,12 +109,12 @@ class Places:
         self._begun = True
         market = self.market
         market.calendar.begin()
+        taken: dict[int, int] = {}
         for booking in market.bookings.table:
             if booking.status == "confirmed":
-                self._first.setdefault(booking.slot_id, []).append(booking)
-        taken: dict[int, int] = {
-            slot_id: sum(b.quantity for b in bookings) for slot_id, bookings in self._first.items()
-        }
+                slot_id = booking.slot_id
+                self._first.setdefault(slot_id, []).append(booking)
+                taken[slot_id] = taken.get(slot_id, 0) + booking.quantity
         held: dict[int, int] = {}
         now = self.world.instant
         for hold in list(market.holds.table):
@@ -122,9 +122,10 @@ class Places:
                 held[hold.slot_id] = held.get(hold.slot_id, 0) + hold.quantity
         slots = market.slots.table
         for slot in list(slots):
-            of_holds = held.get(slot.id, 0)
-            of_all = taken.get(slot.id, 0) + of_holds
-            if (slot.taken, slot.held) != (of_all, of_holds):
+            key = slot.id
+            of_holds = held.get(key, 0)
+            of_all = taken.get(key, 0) + of_holds
+            if slot.taken != of_all or slot.held != of_holds:
                 columns = {"taken": of_all, "held": of_holds}
                 slots.start_with(slots.row_type.evolve(slot, columns))
         for hold in list(market.holds.table):
