@@ -66,6 +66,7 @@ from simharness.product.wiring import (
     sweep_knobs,
     webhook_knobs,
 )
+from simharness.sandbox import surface as sandbox
 from simharness.units import DAY, HOUR, MINUTE, MS, SECOND
 
 __all__ = [
@@ -156,6 +157,7 @@ __all__ = [
     "query",
     "queue_knobs",
     "refund_knobs",
+    "sandbox",
     "scaled",
     "store",
     "sweep_knobs",

@@ -17,7 +17,8 @@ SimharnessError             everything this package raises on purpose           
     ├── Deadlock            nobody can move, or a call outlived every bound
     ├── ContractBreach      an observation broke its view's contract (`on_harness="raise"`)
     ├── HarnessUnhealthy    too many bad episodes; carries the rate
-    └── ForbiddenCall       a product called what would make a seed mean something else
+    ├── ForbiddenCall       a product called what would make a seed mean something else
+    └── SandboxFailed       the sandbox failed, and not the program in it
 
 Every class takes its message first and keyword-free extras after it, all kept in `.args`: SimPy
 copies a failure as `type(e)(*e.args)`, and worker processes pickle it.
@@ -172,3 +173,9 @@ class ForbiddenCall(HarnessError):
     """A product called what would make a seed mean something else, such as the machine's clock."""
 
     code = "SH-HAR-006"
+
+
+class SandboxFailed(HarnessError):
+    """The sandbox failed, and not the program in it: tried twice, so the episode has no number."""
+
+    code = "SH-HAR-007"

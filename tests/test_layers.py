@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "units", "values"),
     ("kernel",),
+    ("sandbox",),
     ("parts",),
     ("product",),
     # What product authors import. It re-exports the layers before it and holds no code of its own.

@@ -43,9 +43,19 @@ if TYPE_CHECKING:
     metavar="OTHER",
     help="Compare with another recording instead, without running anything.",
 )
+@click.option(
+    "--reverify",
+    is_flag=True,
+    help="Ask again for what came from outside, such as from a sandbox, and compare.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
-    path: Path, until: int | None, episode: str | None, diff: Path | None, as_json: bool
+    path: Path,
+    until: int | None,
+    episode: str | None,
+    diff: Path | None,
+    reverify: bool,
+    as_json: bool,
 ) -> int:
     """Replay recordings in lock-step and say whether every frame comes out identical."""
     if diff is not None:
@@ -64,7 +74,7 @@ def command(
             raise UsageError(
                 f"no step {until} in this recording", f"give 0 to {len(records[0].steps)}"
             )
-    result = Result()
+    result = Result(reverify)
     progress = ProgressLine("replays")
     for done, record in enumerate(records):
         result.take(record, until)
@@ -81,6 +91,8 @@ def command(
 class Result:
     """What came of replaying one recording after the other."""
 
+    reverify: bool
+    """Whether answers from outside are asked for again."""
     digests: list[str] = field(default_factory=list[str])
     """Of those that came out identical."""
     failed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -97,9 +109,9 @@ class Result:
         steps = whole_steps(record) if partial else until
         try:
             if not partial:
-                self.digests.append(replay(record, until=until).digest)
+                self.digests.append(replay(record, until=until, reverify=self.reverify).digest)
             elif steps is not None:
-                replay(record, until=steps)
+                replay(record, until=steps, reverify=self.reverify)
         except SimharnessError as error:
             code = (
                 error.args[2]

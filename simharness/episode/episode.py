@@ -10,6 +10,7 @@ from simharness.episode.start import schemas_digest, templates
 from simharness.episode.step import (
     CALL_TEXT_MAX,
     CALLS,
+    OUTSIDE,
     STOP,
     TEXT,
     TURN_TEXT_MAX,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simharness.episode.plan import Plan
+    from simharness.kernel.outside import Answered
     from simharness.kernel.process import Process
     from simharness.product.view import Breach
 
@@ -73,7 +75,8 @@ class Episode:
 
     `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T`, `lease:T`
     and `reward` by sound knobs, `fault:ID` and `background` by leaving them out. `placebo` delays
-    writes and repairs nothing.
+    writes and repairs nothing. `outside` are answers from outside that are known for its start;
+    those of a step come with its input.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Episode:
         sink: Sink | None = None,
         info: bytes = b"",
         keep_rows: bool = True,
+        outside: Sequence[Answered] = (),
     ) -> None:
         self.plan = plan
         product_class, scenario = load_scenario(plan.scenario)
@@ -97,6 +101,7 @@ class Episode:
         """Steps so far."""
         self.criteria: tuple[Criterion, ...] = ()
         self.ended = False
+        self._step_under_way = 0
         self._waited = 0
         self.bad_calls = 0
         """Calls so far that no schema allows."""
@@ -110,6 +115,7 @@ class Episode:
         faults = [fault for fault in faults if f"fault:{fault.id}" not in repair]
         world = World(plan.seed, scheduler=parse_scheduler(plan.schedule), epoch=scenario.epoch)
         world.repair = repair
+        world.outside.learn(outside)
         world.patches = frozenset(plan.patches_of(product_class))
         self.world = world
         start_tables = templates(product_class, scenario)
@@ -147,6 +153,9 @@ class Episode:
         self.recorder.header(header, plan.decisions)
         if info:
             self.recorder.info(info)
+        for answered in world.outside.answers:
+            self._note_outside(answered)
+        world.outside.note = self._note_outside
         world.settle()
         self.recorder.checkpoint(self.product.digests())
 
@@ -249,6 +258,9 @@ class Episode:
 
     def _step(self, given: Input) -> StepRecord:
         self.recorder.input(given.step, given.at, given.kind, input_payload(given))
+        self.world.outside.learn(given.outside)
+        self._step_under_way = given.step
+        answered = len(self.world.outside.answers)
         first = len(self.world.rows)
         guard.begin()
         try:
@@ -281,6 +293,8 @@ class Episode:
             # Ctrl-C leaves the world in the middle of an instant, and nothing can go on from there.
             self.ended = self.interrupted = True
             raise
+        if len(self.world.outside.answers) > answered:
+            given = given._replace(outside=tuple(self.world.outside.answers[answered:]))
         record = StepRecord(
             given,
             self.world.ticks,
@@ -298,6 +312,11 @@ class Episode:
         if self.ended or given.step % CHECKPOINT_STEPS == 0:
             self.recorder.checkpoint(self.product.digests())
         return record
+
+    def _note_outside(self, answered: Answered) -> None:
+        """Record an answer from outside before anything comes of it."""
+        payload = answered.key + answered.answer
+        self.recorder.input(self._step_under_way, self.world.ticks, OUTSIDE, payload)
 
     def _abort(self, given: Input, first: int, error: BaseException) -> HarnessError:
         """Close the recording on a failure of the harness: the step is kept, the reward is None."""

@@ -4,17 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from simharness.episode.step import CALLS, STOP, TEXT, Input, default_id
+from simharness.episode.step import CALLS, OUTSIDE, STOP, TEXT, Input, default_id
 from simharness.episode.transcript import RawCall
 from simharness.errors import DamagedRecording
+from simharness.kernel.outside import Answered
 
 if TYPE_CHECKING:
     from simharness.recording.reader import EpisodeRecord
 
+KEY_BYTES = 16
+"""Length of the key that an answer from outside begins with."""
+
 
 def read_inputs(record: EpisodeRecord) -> list[Input]:
     """Read what the agent did. Raises DamagedRecording for an input of no known shape."""
-    return [read_input(frame.fields) for frame in record.inputs]
+    outside = read_outside(record)
+    given = [read_input(f.fields) for f in record.inputs if f.fields[2] != OUTSIDE]
+    if not outside:
+        return given
+    return [one._replace(outside=tuple(outside.get(one.step, ()))) for one in given]
+
+
+def read_outside(record: EpisodeRecord) -> dict[int, list[Answered]]:
+    """Read the answers that came from outside, by step; those before the first are of step 0."""
+    found: dict[int, list[Answered]] = {}
+    for frame in record.inputs:
+        step, _, kind, payload = frame.fields
+        if kind != OUTSIDE:
+            continue
+        if not isinstance(payload, bytes) or len(payload) < KEY_BYTES:
+            raise DamagedRecording(f"INPUT of step {step} holds no answer from outside")
+        answered = Answered(payload[:KEY_BYTES], payload[KEY_BYTES:])
+        found.setdefault(cast("int", step), []).append(answered)
+    return found
 
 
 def read_input(fields: tuple[object, ...]) -> Input:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from simharness.episode.divergence import CLASSES, Common, diverged
 from simharness.episode.episode import Episode
 from simharness.episode.info import sources
-from simharness.episode.inputs import read_inputs
+from simharness.episode.inputs import read_inputs, read_outside
 from simharness.episode.plan import read_plan
 from simharness.episode.versions import require_build
 from simharness.errors import (
@@ -101,8 +101,11 @@ def changed_sources(record: EpisodeRecord, plan: Plan) -> list[str]:
     return [name for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
 
 
-def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
+def replay(record: EpisodeRecord, *, until: int | None = None, reverify: bool = False) -> Replay:
     """Replay a recording in lock-step.
+
+    What came from outside, such as from a sandbox, is taken from the recording; with `reverify` it
+    is asked for again, and compared.
 
     Raises Divergence at the first unequal frame, TruncatedRecording or DamagedRecording for a
     recording that isn't whole (unless `until` names a step that is), VersionError for one that
@@ -113,13 +116,17 @@ def replay(record: EpisodeRecord, *, until: int | None = None) -> Replay:
     plan = plan_of(record)
     changed = changed_sources(record, plan)
     inputs = read_inputs(record)
+    outside = read_outside(record).get(0, [])
+    if reverify:
+        inputs = [given._replace(outside=()) for given in inputs]
+        outside = []
     if until is not None:
         if not 0 <= until <= len(inputs):
             raise UsageError(f"no step {until} in this recording", f"give 0 to {len(inputs)}")
         inputs = inputs[:until]
     comparison = Comparison(record, changed)
     try:
-        episode = Episode(plan, sink=comparison)
+        episode = Episode(plan, sink=comparison, outside=outside)
     except UsageError as error:
         raise DamagedRecording(
             f"the header fits no episode of this build: {error.message}", error.hint

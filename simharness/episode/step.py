@@ -9,9 +9,13 @@ from simharness.episode.transcript import RawCall
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simharness.kernel.outside import Answered
+
 CALLS = "calls"
 TEXT = "text"
 STOP = "stop"
+OUTSIDE = "outside"
+"""Kind of an INPUT that is an answer from outside, and none of the agent's doing."""
 
 CALL_TEXT_MAX = 256 * 1024
 """Characters of one call's arguments, or of a text, that are kept; what is cut is broken JSON."""
@@ -44,6 +48,8 @@ class Input(NamedTuple):
     text: str = ""
     pins: tuple[Mapping[str, int] | None, ...] = ()
     """Waits pinned by the caller, one map a call."""
+    outside: tuple[Answered, ...] = ()
+    """What the world was answered from outside during this step: known once it is over."""
 
 
 class Result(NamedTuple):

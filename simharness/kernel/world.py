@@ -20,6 +20,7 @@ from simpy.events import NORMAL, Event, EventPriority, Initialize, Interruption
 from simharness.errors import Deadlock, HarnessError, UsageError
 from simharness.kernel import journal
 from simharness.kernel.draws import Draws
+from simharness.kernel.outside import Outside
 from simharness.kernel.process import (
     EVENTS_PER_INSTANT,
     Process,
@@ -66,6 +67,8 @@ class World(simpy.Environment):
         self._now: int = 0
         super().__init__(0)
         self.draws = Draws(seed)
+        self.outside = Outside()
+        """What this world asks of something outside of it."""
         self.epoch = epoch
         """The instant of tick 0: microseconds since 1970-01-01T00:00:00Z."""
         self.order = 0
