@@ -337,7 +337,7 @@ def pytest_runtest_makereport(item, call):
 
 def test_a_file_of_the_tree_does_not_stand_before_the_standard_library() -> None:
     names = ("json", "unittest", "pytest", "time", "os", "random", "site", "usercustomize")
-    evil = dict.fromkeys(names, "print('evil')\ndef dumps(x): return 'evil'\n")
+    evil: dict[str, Any] = dict.fromkeys(names, "print('evil')\ndef dumps(x): return 'evil'\n")
     test = "import json, pytest\ndef test_a(): assert json.dumps([1]) == '[1]'\n"
     result = run_tests(test_m=test, **evil)
     assert result.passed
