@@ -384,12 +384,12 @@ def pins_of(
     return tuple({name: ticks_of(wait) for name, wait in one.items()} for one in latency)
 
 
-def replay(path: str | Path, *, until: int | None = None) -> Replay:
-    """Replay the one episode of a file, bit for bit.
+def replay(path: str | Path, *, until: int | None = None, reverify: bool = False) -> Replay:
+    """Replay the one episode of a file, bit for bit; with `reverify` what came from outside, too.
 
     Raises Divergence where it goes another way.
     """
-    return replay_record(only_episode(path), until=until)
+    return replay_record(only_episode(path), until=until, reverify=reverify)
 
 
 def audit(path: str | Path) -> Verdict:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from benchmarks import costs, crowd, faults, guard, scenarios, sound
+import pytest
+
+from benchmarks import costs, crowd, faults, guard, sandbox, scenarios, sound
 from simharness.product.registry import OWN, load_product
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def lines(text: str) -> list[dict[str, object]]:
@@ -100,3 +99,11 @@ def test_the_guard_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     cases = lines(capsys.readouterr().out)
     assert [c["mode"] for c in cases] == ["on", "profile"]
     assert all(c["guarded_unguarded"] for c in cases)
+
+
+def test_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("wasmtime", reason="needs simharness[ide]")
+    assert sandbox.main(["--rounds", "1"]) == 0
+    cases = [c["case"] for c in lines(capsys.readouterr().out)]
+    assert cases[:5] == list(sandbox.JOBS)
+    assert cases[-1] == "sizes"
