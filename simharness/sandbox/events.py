@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.sandbox.guest.values import decode
-from simharness.sandbox.job import Calls, Tests
+from simharness.sandbox.guest.values import PLAIN_INT, decode
+from simharness.sandbox.job import Calls, Tests, is_plain
 from simharness.sandbox.result import Answer, End, Result, TestResult
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OUTCOMES = frozenset({"passed", "failed", "error", "skipped", "xfailed", "xpassed"})
 DOINGS = frozenset({"read", "write", "network"})
 EVENTS_MAX = 100_000
+EVENT_BYTES_MAX = 40 * 1024 * 1024
+"""All events of a run together, so that its result fits into a recording."""
 TESTS_MAX = 10_000
 ANSWER_DEPTH_MAX = 48
 """Levels of a value; a recording takes no more than 64 around and in it."""
@@ -45,9 +47,9 @@ class Events:
         self.stopped: Stop | None = None
         self.done = False
         self._count = 0
+        self._bytes = 0
         self._output: list[tuple[str, bytes]] = []
         self._output_bytes = 0
-        self._file_bytes = 0
         self._plan: dict[str, TestResult | None] | None = None
         self._running: tuple[str, int] | None = None
         self._answers: list[Answer] = []
@@ -71,6 +73,9 @@ class Events:
 
     def _take(self, text: str) -> None:
         self._count += 1
+        self._bytes += len(text)
+        if self._bytes > EVENT_BYTES_MAX:
+            raise Stop(End.OUTPUT, "more told and written than any program should")
         if self.done or self._count > EVENTS_MAX:
             raise Stop(End.CRASHED, "an event after the end" if self.done else "too many events")
         kind, *parts = cast("list[Any]", json.loads(text))
@@ -104,7 +109,7 @@ class Events:
             case "usage", [str(message)] if self._plan is None:
                 self._detail = message
             case "status", [int(status)] if self._status is None:
-                self._status = status
+                self._status = status & 0xFF
             case "exit", [int(status)]:
                 self._status = status & 0xFF
                 raise Stop(End.EXITED, f"the program left with {self._status}")
@@ -160,12 +165,10 @@ class Events:
         self._answers.append(answer)
 
     def _file(self, path: str, content: str | bytes) -> None:
-        limits = self.job.limits
         # Every version of a file crosses the wall; a program that rewrites one without end is
-        # stopped by what all of them weigh together.
-        self._file_bytes += len(content)
-        if self._file_bytes > 8 * limits.total_bytes or len(self._files) > 2 * limits.files:
-            raise Stop(End.OUTPUT, "more written to files than any program should")
+        # stopped by what all events weigh together.
+        if not is_plain(path) or len(self._files) > 2 * self.job.limits.files:
+            raise ValueError("file")
         self._files[path] = content
 
     def _check_complete(self) -> None:
@@ -229,6 +232,9 @@ def value_answer(data: Any, after: Any) -> Answer:
     """Give the answer of a call that returned, where a recording can hold what it returned."""
     if depth(data) > ANSWER_DEPTH_MAX or depth(after) > ANSWER_DEPTH_MAX:
         return Answer(kind="unencodable", message="a value of too many levels")
+    # The guest gives larger ones as text, and a recording couldn't hold them.
+    if not (has_small_ints(data) and has_small_ints(after)):
+        raise ValueError("value")
     try:
         decode(data)
         decode(after)
@@ -236,6 +242,13 @@ def value_answer(data: Any, after: Any) -> Answer:
         # Such as a set of objects that only their own class can hash.
         return Answer(kind="unencodable", message=str(error)[:300])
     return Answer(kind="value", data=data, after=after)
+
+
+def has_small_ints(data: Any) -> bool:
+    """Say whether all numbers are below 2**53."""
+    if isinstance(data, list):
+        return all(map(has_small_ints, data))
+    return not isinstance(data, int) or -PLAIN_INT < data < PLAIN_INT
 
 
 def depth(data: Any) -> int:

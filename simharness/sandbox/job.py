@@ -12,6 +12,8 @@ from simharness.sandbox.guest.values import encode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+PATH_MAX = 1000
+"""Characters of a path, from the root of the folder."""
 INSTANT = 1_700_000_000_000_000
 """When time begins inside where nobody says otherwise: microseconds since 1970."""
 
@@ -179,9 +181,16 @@ def argument(value: Any) -> Any:
 
 def check_path(path: str) -> None:
     """Raise UsageError for a path that isn't one inside the folder, in its plain form."""
-    parts = path.split("/")
-    if "\0" in path or len(path) > 1000 or any(part in ("", ".", "..") for part in parts):
+    if not is_plain(path):
         raise UsageError(f"{path!r:.80} is no path in a repository", "give one like 'src/a.py'")
+
+
+def is_plain(path: str) -> bool:
+    """Say whether a path is one inside the folder, in its plain form."""
+    parts = path.split("/")
+    return (
+        "\0" not in path and len(path) <= PATH_MAX and not any(p in ("", ".", "..") for p in parts)
+    )
 
 
 def dump(value: Any) -> str:

@@ -30,7 +30,7 @@ FIXED_MEMORY = 256 * 1024 * 1024
 """Address space that any Python takes, beside what a job may use."""
 
 CHILD = """
-import json, os, sys
+import json, os, sys, types
 
 def main(write, leave):
     # Only locals keep the machine's own calls: the guest replaces them in every module.
@@ -46,12 +46,21 @@ def main(write, leave):
     pytest_names.install()
     from simharness.sandbox.guest.main import Guest
     guest = Guest()
+    guest.system.fstat = with_blocks(guest.system.fstat)
     guest.install(leave)
     sys.path.remove({root!r})
     guest.begin(asked[0], emit)
     for step in asked[1:]:
         guest.call(step)
     leave(0)
+
+def with_blocks(fstat):
+    # Here a raw file asks for the size of a block, which the guest's own status doesn't have.
+    def call(fd):
+        status = fstat(fd)
+        names = [n for n in dir(status) if n.startswith("st_") and n != "st_blksize"]
+        return types.SimpleNamespace(st_blksize=4096, **{{n: getattr(status, n) for n in names}})
+    return call
 
 main(os.write, os._exit)
 """

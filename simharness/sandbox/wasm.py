@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import SandboxFailed
-from simharness.sandbox.component import IDENTITY, component, engine
+from simharness.sandbox.component import IDENTITY, component, engine, missing
 from simharness.sandbox.events import Events, Stop
 from simharness.sandbox.job import request, steps
 from simharness.sandbox.result import End
@@ -82,12 +82,12 @@ class WasmSandbox:
         wasmtime isn't installed.
         """
         begin, calls = request(job), steps(job)
-        made = instances()
+        failures: tuple[type[Exception], ...] = (Failure, OSError, MemoryError, wasmtime_error())
         failure: Exception | None = None
         for _ in range(TRIES):
             try:
-                return attempt(made, job, begin, calls)
-            except Failure as error:
+                return attempt(instances(), job, begin, calls)
+            except failures as error:
                 failure = error
         raise SandboxFailed(f"the sandbox failed twice: {failure}", "look at memory and disk")
 
@@ -97,20 +97,20 @@ class Failure(Exception):  # noqa: N818  (it becomes SandboxFailed)
 
 
 def attempt(made: Instances, job: Job, begin: str, calls: tuple[str, ...]) -> Result:
-    """Run a job in a new instance. Raises Failure when it wasn't the program that failed."""
+    """Run a job in a new instance.
+
+    Raises Failure, or what wasmtime raises, when it wasn't the program that failed.
+    """
     from wasmtime import Store, WasmtimeError
 
     events = made.running.events = Events(job)
     budget = job.limits.fuel
-    try:
-        store = Store(made.engine)
-        store.set_fuel(budget)
-        store.set_limits(memory_size=job.limits.memory_bytes)
-        instance = made.linker.instantiate(store, made.component)
-        # Names that the component exports, or else it is another one.
-        functions = [cast("Any", instance.get_func(store, name)) for name in ("begin", "call")]
-    except WasmtimeError as error:
-        raise Failure(str(error)) from error
+    store = Store(made.engine)
+    store.set_fuel(budget)
+    store.set_limits(memory_size=job.limits.memory_bytes)
+    instance = made.linker.instantiate(store, made.component)
+    # Names that the component exports, or else it is another one.
+    functions = [cast("Any", instance.get_func(store, name)) for name in ("begin", "call")]
     end, detail = End.DONE, ""
     try:
         functions[0](store, begin)
@@ -120,14 +120,21 @@ def attempt(made: Instances, job: Job, begin: str, calls: tuple[str, ...]) -> Re
         end, detail = stop.end, stop.detail
     except WasmtimeError as error:
         end, detail = ended_by(str(error), events)
-    except (MemoryError, OSError) as error:
-        raise Failure(f"{type(error).__name__}: {error}") from error
     finally:
         made.running.events = None
     if end is End.DONE and not events.done:
         end, detail = End.CRASHED, "the runner ended without saying so"
     used = budget if end in (End.FUEL, End.STACK) else budget - store.get_fuel()
     return events.result(end, detail, used, IDENTITY)
+
+
+def wasmtime_error() -> type[Exception]:
+    """Give the class of wasmtime's errors. Raises UsageError where it isn't installed."""
+    try:
+        from wasmtime import WasmtimeError
+    except ImportError as error:
+        raise missing(error) from error
+    return WasmtimeError
 
 
 def ended_by(message: str, events: Events) -> tuple[End, str]:

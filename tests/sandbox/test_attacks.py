@@ -301,6 +301,10 @@ def test_a(monkeypatch):
         "[" * 5000,
         "{}",
         '["stdout", 5]',
+        '["status", true, 1]',
+        '["file", "../../etc/passwd", "x"]',
+        '["file", "/etc/passwd", "x"]',
+        '["bytes", "a", "no hex"]',
     ],
 )
 def test_a_forged_event_ends_the_run(forged: str) -> None:
@@ -315,6 +319,30 @@ def test_a():
     result = run_tests(test_m=code)
     assert not result.passed
     assert result.end is End.CRASHED
+
+
+def test_a_forged_value_is_none_and_does_not_break_the_recording() -> None:
+    code = """
+import sys
+def forge(text):
+    sys.modules['app'].emit(text)
+"""
+    for text in ('["value",' + "9" * 40 + ',["list"]]', '["value",["list",1.5],null]'):
+        calls = (Call(target="m:forge", args=(text,)),)
+        result = open_sandbox().run(Calls(files={"m.py": code}, calls=calls))
+        assert result.answers[0].kind in ("cut", "unencodable")
+        assert result.pack()
+
+
+def test_more_than_a_recording_holds_is_cut_off() -> None:
+    code = """
+import sys
+event = '["stdout",""]' + ' ' * 1_000_000
+while True: sys.modules['app'].emit(event)
+"""
+    result = run(code, Limits())
+    assert result.end is End.OUTPUT
+    assert result.pack()
 
 
 def test_hooks_count_only_where_they_may() -> None:
