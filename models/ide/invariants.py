@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from simharness.models.ide.repository.clone import MAIN
 
 if TYPE_CHECKING:
+    from simharness.models.ide.ci import CiServer
     from simharness.models.ide.stores import IdeStores
 
 
@@ -23,6 +24,16 @@ def append_only(ide: IdeStores) -> list[str]:
             out.append(f"{place} was main, and is no more")
         elif not history.is_ancestor(old.rev, new.rev):
             out.append(f"{place} lost {old.rev} when {change.owner} put main on {new.rev}")
+    return out
+
+
+def tested_revs(ide: CiServer) -> list[str]:
+    """Name CI jobs whose result is that of another commit than they are about."""
+    out: list[str] = []
+    for key, rev in ide.tested:
+        job = ide.ci_jobs.true(key)
+        if job is not None and job.rev != rev:
+            out.append(f"ci_jobs:{key} of {job.rev} {job.status}, and {rev} was tested")
     return out
 
 

@@ -11,6 +11,15 @@ OWN = (
         "what the agent's clone holds and must not: commits made after the task's base, or those "
         "before it that hold what is asked for (defects)",
     ),
+    knobs.count("ci.workers", 2, "CI jobs that are worked on at a time", low=1),
+    knobs.span("ci.latency", "0s", "wait of a CI job from its start to its tests"),
+    knobs.choice(
+        "ci.checkout",
+        ("rev", "stale_cache"),
+        "what a CI job tests: the commit that it is about, or what its worker checked out of that "
+        "branch before (a defect)",
+    ),
+    knobs.share("ci.flaky", "0.0", "share of the passing tests that fail in a CI job (a defect)"),
     knobs.count(
         "terminal.max_output",
         30_000,

@@ -8,6 +8,8 @@ PROFILES: dict[str, dict[str, object]] = {
         "api.latency": ["4ms", "30ms"],
         "db.latency": ["1ms", "6ms"],
         "put.latency": ["1ms", "5ms"],
+        "ci.latency": ["5s", "40s"],
+        "ci.workers": 2,
         "api.workers": 8,
         "api.rate_limit": "20/s",
         "tickets.detail.cache.ttl": "10min",

@@ -113,6 +113,21 @@ def count(key: str, default: int | str, doc: str, *, low: int = 0, high: int = C
     return Knob(key, parse, default, doc, forms)
 
 
+def share(key: str, default: str, doc: str) -> Knob:
+    """Make a knob that holds a share from 0 to 1, read in millionths."""
+
+    def parse(value: object) -> int:
+        found = None
+        if type(value) in (int, float, str):
+            found = re.fullmatch(r"([01])(?:\.([0-9]{1,6}))?", str(value))
+        millionths = int(found[1]) * 10**6 + int((found[2] or "").ljust(6, "0")) if found else -1
+        if not 0 <= millionths <= 10**6:
+            raise UsageError(f"got {value!r}")
+        return millionths
+
+    return Knob(key, parse, default, doc, "a share from 0 to 1, such as 0.25")
+
+
 def span(key: str, default: object, doc: str, *, high: int | None = None) -> Knob:
     """Make a knob that holds an elastic wait: one duration, or the shortest and the longest.
 

@@ -10,6 +10,7 @@ import pytest
 from simharness.models.ide import Ide
 from simharness.models.ide.own_knobs import OWN
 from simharness.models.ide.terminal.commands import COMMANDS
+from simharness.models.ide.terminal.git.command import SUBCOMMANDS
 from simharness.parts.row import SYSTEM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,9 +50,10 @@ def test_the_page_tells_each_tool_with_its_arguments() -> None:
     assert sorted(cells[0] for cells in told("tools")) == sorted(tools)
 
 
-def test_the_page_tells_each_command_of_the_terminal() -> None:
-    named = " ".join(cells[0] for cells in told("commands"))
-    assert sorted(re.findall(r"`([^`]+)`", named)) == sorted(COMMANDS)
+@pytest.mark.parametrize(("marker", "known"), [("commands", COMMANDS), ("git", SUBCOMMANDS)])
+def test_the_page_tells_each_command_of_the_terminal(marker: str, known: list[str]) -> None:
+    named = " ".join(cells[0] for cells in told(marker))
+    assert sorted(re.findall(r"`([^`]+)`", named)) == sorted(known)
 
 
 def test_the_page_tells_each_operation_of_its_own() -> None:

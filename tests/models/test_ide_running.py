@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from simharness.api import Refused
 from simharness.models.ide.initial import Start
-from simharness.models.ide.runner import CaseRun, ProgramRun, SuiteRun
+from simharness.models.ide.runner import ProgramRun
 from simharness.models.ide.terminal.cut import cut
 from tests.models.ide_house import House
 from tests.models.ide_real import house_of, typed
-
-
-class Scripted:
-    """A runner that answers as it was told to, and keeps what it was asked."""
-
-    def __init__(self, program: ProgramRun | None = None, suite: SuiteRun | None = None) -> None:
-        self.program = program or ProgramRun(exit_code=0, stdout="ran\n", fuel=2_000_000)
-        self.suite = suite or SuiteRun(
-            tests=(
-                CaseRun(test_id="tests/test_a.py::test_one", outcome="passed"),
-                CaseRun(test_id="tests/test_a.py::test_two", outcome="failed", message="1 != 2"),
-            ),
-            fuel=3_000_000_000,
-        )
-        self.asked: list[tuple[Any, ...]] = []
-
-    def run_tests(self, op: Any, files: Any, paths: Any) -> SuiteRun:
-        self.asked.append((dict(files), tuple(paths)))
-        return self.suite
-
-    def run_python(
-        self, op: Any, files: Any, arguments: Any, stdin: str, folder: str
-    ) -> ProgramRun:
-        self.asked.append((dict(files), tuple(arguments), stdin, folder))
-        return self.program
+from tests.models.ide_runner import Scripted
 
 
 def test_without_a_sandbox_nothing_is_run() -> None:

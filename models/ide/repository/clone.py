@@ -62,7 +62,7 @@ class Action:
 class Clone:
     """Somebody's clone of the repository."""
 
-    __slots__ = ("action", "clashes", "graph", "head", "index", "refs", "stashes")
+    __slots__ = ("action", "clashes", "detached", "graph", "head", "index", "refs", "stashes")
 
     def __init__(self, commits: Iterable[Commit], refs: dict[str, str], head: str) -> None:
         self.graph = Graph(commits)
@@ -76,6 +76,8 @@ class Clone:
         self.clashes: dict[str, Clash] = {}
         """Paths whose conflict hasn't been settled."""
         self.action: Action | None = None
+        self.detached: tuple[str, str] = ("", "")
+        """What HEAD was put on when it left its branch: the name that was given, and the rev."""
         self.stashes: list[str] = []
         """Revs of what was put aside, the newest first."""
 
@@ -203,4 +205,4 @@ class Clone:
 def check_name(name: str, kind: str) -> None:
     """Raise GitError for what no branch or tag can be called."""
     if not name or BAD_NAME.search(name) is not None:
-        raise GitError(f"fatal: '{name}' is not a valid {kind} name")
+        raise GitError(f"fatal: '{name}' is not a valid {kind} name{'.' * (kind == 'tag')}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from simpy.events import Event
 
@@ -25,6 +25,26 @@ class Host(Protocol):
     @property
     def clone(self) -> Clone:
         """The clone."""
+        ...
+
+    @property
+    def author(self) -> str:
+        """Who commits, as `Ada Min <ada@shop.example>`."""
+        ...
+
+    def server_branches(self) -> Generator[Event, object, Mapping[str, str]]:
+        """Give the server's branches: revs by title."""
+        ...
+
+    def learn(self, rev: str) -> Generator[Event, object, None]:
+        """Bring a commit of the server's, and all that it comes from, into the clone."""
+        ...
+
+    def send(self, title: str, rev: str, *, forced: bool) -> Generator[Event, object, str]:
+        """Put a branch of the server on a commit; gives where it stood, "" for nowhere.
+
+        Raises Refused `conflict` where that would lose commits.
+        """
         ...
 
     @property

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import MINUTE, Answer, Operation, Transaction, tool
+from simharness.api import MINUTE, Answer, Operation, Transaction, query, tool
 from simharness.models.ide.runner import FUEL_PER_TICK
-from simharness.models.ide.stores import IdeStores
+from simharness.models.ide.stores import AUTHOR
 from simharness.models.ide.terminal.cut import cut
 from simharness.models.ide.terminal.shell import Shell
+from simharness.models.ide.tools.sharing import SharingTools
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from simpy.events import Event
 
     from simharness.models.ide.repository.clone import Clone
     from simharness.models.ide.repository.worktree import Worktree
-    from simharness.models.ide.runner import ProgramRun, SuiteRun
+    from simharness.models.ide.runner import ProgramRun
 
 HANG = 5 * MINUTE
 """How long a call hangs that waits for what runs in the background."""
 
 
-class RunningTools(IdeStores):
+class RunningTools(SharingTools):
     """Run the tests; run a command line."""
 
     def __init__(self, *args: Any) -> None:
@@ -43,7 +44,10 @@ class RunningTools(IdeStores):
         files = {path: file.text for path, file in self.tree.files.items()}
         ran = self.runner.run_tests(op, files, tuple(paths or ()))
         yield self.world.timer(ran.fuel // FUEL_PER_TICK)
-        self.keep_results(op, 0, ran)
+        tx = Transaction(op)
+        self.keep_results(tx, 0, ran)
+        if len(tx):
+            tx.commit()
         return {
             "passed": sum(test.outcome == "passed" for test in ran.tests),
             "failed": sum(test.outcome in ("failed", "error") for test in ran.tests),
@@ -76,20 +80,6 @@ class RunningTools(IdeStores):
         }
         return {"exit_code": ran.exit_code, **told, "cut": lost}
 
-    def keep_results(self, op: Operation, job_id: int, ran: SuiteRun) -> None:
-        """Put what became of tests into the tables; 0 for a run in the agent's working tree."""
-        tx = Transaction(op)
-        for test in ran.tests:
-            fields = {
-                "job_id": job_id,
-                "test_id": test.test_id,
-                "outcome": test.outcome,
-                "message": test.message,
-            }
-            tx.insert(self.test_results.table, fields)
-        if len(tx):
-            tx.commit()
-
 
 class Seat:
     """Somebody's place at the terminal, for one call.
@@ -115,6 +105,31 @@ class Seat:
     def instant(self) -> int:
         """Now, in microseconds since 1970."""
         return self._ide.instant
+
+    @property
+    def author(self) -> str:
+        """Who commits."""
+        return AUTHOR
+
+    def server_branches(self) -> Generator[Event, object, Mapping[str, str]]:
+        """Give the server's branches: revs by title."""
+        self._ide.save(self._op)
+        every = query(lambda row: True)
+        rows = yield from self._ide.branches.list.read(self._op, every)
+        return {row.title: row.rev for row in rows}
+
+    def learn(self, rev: str) -> Generator[Event, object, None]:
+        """Bring a commit of the server's, and all that it comes from, into the clone."""
+        yield from ()
+        history, graph = self._ide.history, self._ide.clone.graph
+        for known in history.ancestors([rev]):
+            if known not in graph:
+                graph.add(history[known])
+
+    def send(self, title: str, rev: str, *, forced: bool) -> Generator[Event, object, str]:
+        """Put a branch of the server on a commit; gives where it stood."""
+        self._ide.save(self._op)
+        return (yield from self._ide.send(self._op, title, rev, forced=forced))
 
     def sleep(self, ticks: int) -> Generator[Event, object, None]:
         """Let simulated time pass."""

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 from simharness.api import (
     Answer,
     Operation,
+    Page,
     Refused,
     Transaction,
     operation,
+    query,
+    tool,
     write_tool,
 )
+from simharness.models.ide.ci import CiServer
 from simharness.models.ide.repository.clone import HEADS, MAIN, REMOTES, GitError, check_name
 from simharness.models.ide.repository.objects import (
     SHORT,
@@ -21,17 +25,20 @@ from simharness.models.ide.repository.objects import (
     deltas,
     make_commit,
 )
-from simharness.models.ide.stores import AUTHOR, IdeStores, snapshot
+from simharness.models.ide.stores import AUTHOR, snapshot
+from simharness.models.ide.tables import CiJob
 
 if TYPE_CHECKING:
     from simharness.models.ide.repository.objects import Commit
 
 MESSAGE_MAX = 2_000
+JOBS_MAX = 20
+"""CI jobs that are shown."""
 FILES_MAX = 50
 """Most files that a colleague's push may change."""
 
 
-class SharingTools(IdeStores):
+class SharingTools(CiServer):
     """Commit the working tree, push it, hand it in; and what colleagues push."""
 
     @write_tool
@@ -73,6 +80,17 @@ class SharingTools(IdeStores):
             raise Refused("not_found", f"no branch {title!a:.80}")
         yield from self.send(op, title, rev)
         return {"branch": title, "rev": rev}
+
+    @tool
+    def ci_status(self, op: Operation, job_id: int | None = None) -> Answer[Page[CiJob]]:
+        """Read one CI job, or the newest twenty."""
+        if job_id is not None:
+            row = yield from self.ci_jobs.detail.read(op, job_id)
+            if row is None:
+                raise Refused("not_found", f"no CI job {job_id}")
+            return Page("ci_jobs", (row,))
+        rows = yield from self.ci_jobs.list.read(op, query(lambda row: True))
+        return Page("ci_jobs", rows[-JOBS_MAX:])
 
     @write_tool
     def submit(self, op: Operation, message: str) -> Answer[dict[str, Any]]:
@@ -116,6 +134,7 @@ class SharingTools(IdeStores):
             edit.close()
 
     def _sent(self, tx: Transaction, title: str, rev: str, there: str) -> str:
+        self.add_job(tx, title, rev, there)
         tx.commit()
         self.clone.refs[REMOTES + title] = rev
         self.save(tx.op)
@@ -146,12 +165,14 @@ class SharingTools(IdeStores):
             rev = "" if main is None else self.branches.table.rows[main].rev
             made, tx = self._grown(op, rev, files, message, author)
             tx.insert(self.branches.table, {"title": branch, "rev": made.rev})
+            self.add_job(tx, branch, made.rev, rev)
             tx.commit()
             return {"branch": branch, "rev": made.rev}
         edit = yield from self.branches.edit(op, key)
         try:
             made, tx = self._grown(op, edit.row.rev, files, message, author)
             edit.update(tx, {"rev": made.rev})
+            self.add_job(tx, branch, made.rev, edit.row.rev)
             tx.commit()
         finally:
             edit.close()

@@ -13,6 +13,7 @@ from simharness.models.ide.terminal.commands import (
     sorting,
     text,
 )
+from simharness.models.ide.terminal.git import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -33,6 +34,7 @@ COMMANDS: Mapping[str, Callable[[Call], int | Generator[Event, object, int]]] = 
     "export": programs.export,
     "false": programs.false,
     "find": listing.find,
+    "git": command.git,
     "grep": grep.grep,
     "head": text.head,
     "ls": listing.ls,

@@ -1,0 +1,1 @@
+"""The command git: the part of it that work on one repository needs."""
