@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from benchmarks.faults import TWIN
 from benchmarks.scenario_plays import taking_over
+from simharness import env
 from simharness.models.marketplace import Marketplace
 from simharness.product.registry import load_scenario
 from tests.models.playing import play, roads
@@ -71,3 +73,16 @@ def test_whoever_does_something_else_gets_nothing(scenario: str, name: str) -> N
 def test_the_expert_takes_over_what_others_began(scenario: str, seed: int) -> None:
     policy = taking_over(load_scenario(scenario)[1].policies["expert"])
     assert play(scenario, policy, seed, load=1).reward == 1_000_000
+
+
+@pytest.mark.parametrize("scenario", [scenario.id for scenario in Marketplace.scenarios])
+def test_the_expert_copes_with_calls_that_nobody_answers_in_time(scenario: str) -> None:
+    late = TWIN["marketplace.lost-confirmation"]
+    outcome = env.run(scenario, seed=1, load=1, config=late)
+    assert outcome.verdict.headline == "ok"
+    assert any(
+        result.value["code"] == "unknown_outcome"
+        for step in outcome.episode.steps
+        for result in step.results
+        if not result.ok
+    )

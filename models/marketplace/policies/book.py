@@ -14,6 +14,7 @@ from simharness.models.marketplace.policies.asking import (
     unknown,
     wait_for,
 )
+from simharness.models.marketplace.policies.paying import lapse
 from simharness.models.marketplace.wishes import Wish
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ class Booker:
         """Hold a slot, book it and pay; gives the outcome unless it came to nothing."""
         told = yield from tried("hold_slot", slot_id=slot["id"], quantity=self.wish.quantity)
         if not told.value:
+            if unknown(told):
+                yield from lapse(slot["id"])
             return None
         hold_id: int = told.value["id"]
         while True:

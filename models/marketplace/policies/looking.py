@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Call, parse_instant
-from simharness.models.marketplace.policies.asking import (
-    SETTLE_SECONDS,
-    Impatient,
-    complete_to,
-    unknown,
-)
+from simharness.models.marketplace.policies.asking import Impatient, complete_to, unknown
+from simharness.models.marketplace.policies.paying import lapse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +124,9 @@ class Looker:
         return self.refused.get(slots, 0) < as_of
 
     def note(self, told: Observation, *slots: int) -> Play:
-        """Remember what was refused."""
+        """Remember what was refused, or may have been."""
         self.refused[slots] = parse_instant(told.t)
         if unknown(told):
-            yield from self.call("wait", seconds=SETTLE_SECONDS)
+            for slot_id in slots:
+                yield from lapse(slot_id)
+            yield from self.call("wait", seconds=1)

@@ -19,18 +19,34 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from simharness.api import Action, Observation
+    from simharness.models.marketplace.policies.asking import Play
 
 LOOKS = 20
 """Most looks at what becomes of a payment."""
+POLL_SECONDS = 20
+"""Pause between two looks whether a hold has ended."""
+HOLD_SECONDS = 310
+"""Time after which a hold has ended that nobody books."""
 
 
 def hold(slot_id: int, places: int) -> Generator[Action, Observation, int]:
     """Hold places of a slot; gives the hold's id, or 0 when there are none to be had."""
     told = yield from tried("hold_slot", slot_id=slot_id, quantity=places)
     if unknown(told):
-        # Nobody says what holds there are: what was held ends by itself.
-        yield Call("wait", {"seconds": SETTLE_SECONDS})
+        yield from lapse(slot_id)
     return int(told.value["id"]) if told.value else 0
+
+
+def lapse(slot_id: int) -> Play:
+    """Wait until a hold has ended of which nobody knows whether it was made.
+
+    Nobody says what holds there are, so that it can't be released.
+    """
+    for _ in range(0, HOLD_SECONDS, POLL_SECONDS):
+        slot = yield from read("get_slot", slot_id=slot_id)
+        if not slot["held"]:
+            return
+        yield Call("wait", {"seconds": POLL_SECONDS})
 
 
 def booked(hold_id: int, coupon: str = "") -> Generator[Action, Observation, Any]:

@@ -146,7 +146,7 @@ class Mover(Looker):
         """Book and pay the longer one, then cancel the old booking."""
         told = yield from tried("hold_slot", slot_id=slot_id, quantity=self.booking["quantity"])
         if not told.value:
-            self.refused[slot_id,] = parse_instant(told.t)
+            yield from self.note(told, slot_id)
             return False
         booking = yield from booked(told.value["id"])
         if isinstance(booking, str) or not (yield from paid(booking)):
