@@ -95,7 +95,7 @@ class Wish:
             "service": offer.service.startswith(self.service),
             "length": ends - starts >= self.minutes * MINUTE,
             "provider": not self.providers or offer.provider in self.providers,
-            "day": WEEKDAYS[(day + _THURSDAY) % 7] in self.weekdays
+            "day": weekday(day) in self.weekdays
             and self.first_day <= date_text(self.zone, starts) <= self.last_day,
             "hours": last_day == day
             and clock_minutes(self.opens) <= minute
@@ -138,6 +138,11 @@ class Wish:
             else "- not while they have another booking.",
         ]  # fmt: skip
         return "\n".join(lines)
+
+
+def weekday(day: int) -> str:
+    """Give the weekday of a day since 1970."""
+    return WEEKDAYS[(day + _THURSDAY) % 7]
 
 
 def clock_minutes(text: str) -> int:

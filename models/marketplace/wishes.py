@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simharness.api import zone
+from simharness.api import DAY, zone
+from simharness.models.marketplace.requirements import weekday
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,6 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Wish(NamedTuple):
@@ -64,8 +64,8 @@ class Wish(NamedTuple):
     def day_text(self) -> str:
         """Say the day, as "Thursday 2 April 2026"."""
         year, month, day = map(int, self.date.split("-"))
-        days = zone("UTC").instant(year, month, day) // 86_400_000_000
-        return f"{WEEKDAYS[(days + 3) % 7]} {day} {MONTHS[month - 1]} {year}"
+        days = zone("UTC").instant(year, month, day) // DAY
+        return f"{weekday(days)} {day} {MONTHS[month - 1]} {year}"
 
     def text(self) -> str:
         """Say it in words."""

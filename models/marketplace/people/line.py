@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.api import SECOND
 from simharness.models.marketplace.people.persistence import later
+from simharness.models.marketplace.people.team import pay
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -41,13 +42,7 @@ def _answer_later(market: Marketplace, booking: Booking, answer: Answer) -> None
         if answer.what == "declines":
             yield from market.request(actor, "cancel_booking", booking_id=booking.id)
         else:
-            yield from market.request(
-                actor,
-                "pay",
-                booking_id=booking.id,
-                amount=booking.price,
-                currency=booking.currency,
-            )
+            yield from pay(market, actor, booking)
 
     ms = answer.seconds * SECOND // 1000
     later(market, f"waiting/{booking.customer_id}/{booking.id}", booking.customer_id, ms, act)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator
 
     from simharness.models.marketplace.product import Marketplace
-    from simharness.models.marketplace.tables import Slot
+    from simharness.models.marketplace.tables import Booking, Slot
 
     Steps = Generator[Any, Any, Any]
 
@@ -176,14 +176,15 @@ def settle(market: Marketplace, actor: Actor, hold_id: int, after: int = 0) -> S
     if after:
         yield market.world.timer(after)
     if booking.price:
-        yield from market.request(
-            actor,
-            "pay",
-            booking_id=booking.id,
-            amount=booking.price,
-            currency=booking.currency,
-        )
+        yield from pay(market, actor, booking)
     return booking
+
+
+def pay(market: Marketplace, actor: Actor, booking: Booking) -> Steps:
+    """Pay what a booking costs."""
+    yield from market.request(
+        actor, "pay", booking_id=booking.id, amount=booking.price, currency=booking.currency
+    )
 
 
 def provider_of(title: str) -> int:
