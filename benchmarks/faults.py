@@ -1,17 +1,19 @@
 """Does the auditor find each fault wherever it shows, and nothing in the sound twin?
 
     python -m benchmarks.faults [--products crm,marketplace] [--scenarios crm/negotiation,...]
-        [--faults ID,...] [--seeds 200] [--loads 4] [--workers 2] [--rarely 10]
+        [--faults ID,...] [--seeds 200] [--loads 4] [--policies expert,seduced] [--workers 2]
+        [--rarely 10] [--enough 20]
 
-Each seed is played by the expert and by the policy that the fault seduces, with the fault and
-without. Whether a fault *shows* is read off the world itself and not from any detector: see
-`witnesses`. Wherever it shows, a finding of one of its codes is due; in the twin none of any code
-is. Where it *decided* (the twin reaches the goal, the faulty form doesn't), the class must be
-harness and the primary one of those codes.
+Each seed is played by the expert and by the policy that the fault seduces (or by one of them), with
+the fault and without. Whether a fault *shows* is read off the world itself and not from any
+detector: see `witnesses`. Wherever it shows, a finding of one of its codes is due; in the twin none
+of any code is. Where it *decided* (the twin reaches the goal, the faulty form doesn't), the class
+must be harness and the primary one of those codes.
 
-Prints a JSON line for each fault, scenario and load, then one for each fault with the share of
-seeds in which it showed anywhere. Exits with 1 where anything is wrong, or where a fault shows in
-less than one of `--rarely` seeds.
+Prints a JSON line for each fault, scenario and load as soon as it is known, then one for each fault
+with the share of seeds in which it showed anywhere. Exits with 1 where anything is wrong, or where
+a fault shows in less than one of `--rarely` seeds. With `--enough` a fault isn't played on in a
+scenario in which it has shown in so many seeds.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ import argparse
 import json
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.witnesses import seen
@@ -71,6 +74,7 @@ TWIN: dict[str, dict[str, Any]] = {
     "marketplace.lost-confirmation": {"api.timeout": "1800ms", "api.workers": 64, **SLOW},
 }
 """What of a fault is honest trouble, which its sound twin has as well: as slow, and told so."""
+SEDUCED = "seduced"
 CHUNK = 10
 """Seeds that one worker plays at a time."""
 
@@ -81,6 +85,8 @@ class Tally:
 
     counts: Counter[str] = field(default_factory=Counter[str])
     primaries: Counter[str] = field(default_factory=Counter[str])
+    played: set[int] = field(default_factory=set[int])
+    """Seeds that were played."""
     seeds: set[int] = field(default_factory=set[int])
     """Those in which it showed."""
     wrong: list[str] = field(default_factory=list[str])
@@ -89,6 +95,7 @@ class Tally:
         """Add what came of it in others."""
         self.counts.update(other.counts)
         self.primaries.update(other.primaries)
+        self.played |= other.played
         self.seeds |= other.seeds
         self.wrong += other.wrong
 
@@ -111,6 +118,8 @@ class Part:
     load: str
     seeds: range
     faults: tuple[str, ...]
+    policies: tuple[str, ...]
+    """Names of policies; `seduced` is the one that the fault seduces."""
 
 
 def codes_of(outcome: Outcome) -> set[str]:
@@ -125,8 +134,10 @@ def play(part: Part) -> dict[str, Tally]:
     for seed in part.seeds:
         twins: dict[tuple[str, str], Twin] = {}
         for fault_id, tally in tallies.items():
+            tally.played.add(seed)
             config = TWIN.get(fault_id, {})
-            for policy in ("expert", faults[fault_id].seduces):
+            for named in part.policies:
+                policy = faults[fault_id].seduces if named == SEDUCED else named
                 which = policy, json.dumps(config)
                 if which not in twins:
                     twins[which] = twin_of(part, seed, policy, config)
@@ -169,6 +180,7 @@ def compare(part: Part, fault: str, seed: int, policy: str, twin: Twin, tally: T
 
 def parts_of(args: argparse.Namespace) -> Iterable[Part]:
     """Cut what is asked for into parts."""
+    policies = tuple(args.policies.split(","))
     for name in args.products.split(","):
         product = load_product(name)
         faults = [f.id for f in product.faults if not args.faults or f.id in args.faults.split(",")]
@@ -177,7 +189,7 @@ def parts_of(args: argparse.Namespace) -> Iterable[Part]:
             for load in args.loads.split(","):
                 for first in range(0, args.seeds, CHUNK):
                     seeds = range(first, min(first + CHUNK, args.seeds))
-                    yield Part(name, scenario, load, seeds, tuple(faults))
+                    yield Part(name, scenario, load, seeds, tuple(faults), policies)
 
 
 def report(fault: str, scenario: str, load: str, tally: Tally) -> None:
@@ -202,27 +214,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--faults", default="", help="default: all of the products")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--loads", default="4")
+    parser.add_argument("--policies", default=f"expert,{SEDUCED}")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rarely", type=int, default=10, help="it shows in one of so many seeds")
+    parser.add_argument("--enough", type=int, default=0, help="seeds to show in; 0: all are played")
     args = parser.parse_args(argv)
-    parts = list(parts_of(args))
-    cells: dict[tuple[str, str, str], Tally] = {}
-    alone = args.workers == 1
-    with nullcontext() if alone else ProcessPoolExecutor(args.workers) as pool:
-        done = map(play, parts) if pool is None else pool.map(play, parts)
-        for part, tallies in zip(parts, done, strict=True):
-            for fault, tally in tallies.items():
-                cells.setdefault((fault, part.scenario, part.load), Tally()).add(tally)
-    failed = False
-    for (fault, scenario, load), tally in sorted(cells.items()):
-        report(fault, scenario, load, tally)
-        failed |= bool(tally.wrong)
-    for fault in sorted({fault for fault, _, _ in cells}):
-        seeds = {seed for cell, tally in cells.items() if cell[0] == fault for seed in tally.seeds}
-        rare = len(seeds) * args.rarely < args.seeds
-        print(json.dumps({"case": fault, "shows_in": len(seeds), "of": args.seeds, "rare": rare}))
+    total: dict[str, Tally] = {}
+    with nullcontext() if args.workers == 1 else ProcessPoolExecutor(args.workers) as pool:
+        for (scenario, load), group in groupby(parts_of(args), lambda p: (p.scenario, p.load)):
+            for fault, tally in measured(list(group), args, pool).items():
+                report(fault, scenario, load, tally)
+                total.setdefault(fault, Tally()).add(tally)
+    failed = any(tally.wrong for tally in total.values())
+    for fault, tally in sorted(total.items()):
+        shows, of = len(tally.seeds), len(tally.played)
+        rare = shows * args.rarely < of
+        print(json.dumps({"case": fault, "shows_in": shows, "of": of, "rare": rare}))
         failed |= rare
     return 1 if failed else 0
+
+
+def measured(
+    parts: Sequence[Part], args: argparse.Namespace, pool: Executor | None
+) -> dict[str, Tally]:
+    """Play the parts of one scenario at one load; gives the tallies by fault."""
+    tallies: dict[str, Tally] = {}
+    for first in range(0, len(parts), args.workers):
+        wanted = tuple(
+            fault
+            for fault in parts[0].faults
+            if not args.enough or len(tallies.get(fault, Tally()).seeds) < args.enough
+        )
+        batch = [replace(part, faults=wanted) for part in parts[first : first + args.workers]]
+        for done in (map if pool is None else pool.map)(play, batch) if wanted else ():
+            for fault, tally in done.items():
+                tallies.setdefault(fault, Tally()).add(tally)
+    return dict(sorted(tallies.items()))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,17 @@ def test_faults_are_found_wherever_they_show(capsys: pytest.CaptureFixture[str])
     assert [c["case"] for c in cases[3:]] == few.split(",")
 
 
+def test_a_fault_that_has_shown_often_enough_is_played_no_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["--products", "crm", "--scenarios", "crm/negotiation", "--seeds", "40"]
+    arguments += ["--faults", "crm.activity-reward", "--policies", faults.SEDUCED]
+    assert faults.main([*arguments, "--enough", "3", "--workers", "1"]) == 0
+    measured, total = lines(capsys.readouterr().out)
+    assert measured["episodes"] == total["of"] == faults.CHUNK
+    assert measured["shows"] == total["shows_in"] == faults.CHUNK
+
+
 def test_faults_of_the_marketplace_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     few = "marketplace.coupon-race,marketplace.email-reward,marketplace.hold-leak"
     arguments = [
