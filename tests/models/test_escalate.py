@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.scenario_plays import taking_over
 from simharness.kernel.draws import Draws, Stream
 from simharness.models.helpdesk.authority import (
     ALL,
@@ -25,7 +24,7 @@ from simharness.models.helpdesk.policies.escalate import expert
 from simharness.models.helpdesk.scenarios.escalate import CAUSES, TURNS, Escalate
 from simharness.product.policy import Call
 from simharness.product.scenario import Drawing
-from tests.models.playing import failing, play, roads
+from tests.models.playing import failing, play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -110,16 +109,6 @@ def before(tool: str, *calls: Call) -> Policy:
 
 
 # --- the reference --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("load", "seeds"), [(1, range(8)), (8, range(2))])
-def test_the_reference_gets_there_and_the_harness_is_sound(load: int, seeds: range) -> None:
-    assert len(roads("helpdesk/escalate", seeds, load)) > 1
-
-
-def test_the_reference_takes_over() -> None:
-    for seed in range(4):
-        assert played(taking_over(expert), {}, seed, load=1).reward == FULL
 
 
 @pytest.mark.parametrize("policy", ["null", "refuse", "random", "spam", "close-fast"])
@@ -210,7 +199,7 @@ def paying(task: Task) -> Generator[Action, Observation, None]:
         (changed("reply", public=False), {ANSWERED}),
         (changed("finish", outcome="done"), {ENDING}),
         (changed("finish", refs=["tickets:TK-50000"]), {ENDING}),
-        (paying, {RULES}),
+        (paying, {RULES, TICKET}),
     ],
 )
 def test_each_criterion_fails_where_a_team_was_to_decide(policy: Policy, broken: set[str]) -> None:

@@ -194,15 +194,17 @@ class Case:
         return Criterion("the ledger has it", not wrong, told or "nothing was paid back", keys)
 
     def own_ticket(self) -> Criterion:
-        """The ticket was the agent's, and was left with the status that is due."""
-        past = self.desk.tickets.table.history.get(self.ticket, [])
+        """The ticket was the agent's when it acted, and was left with the status that is due."""
+        table = self.desk.tickets.table
+        past = table.history.get(self.ticket, [])
         own = [c for c in past if c.owner == self.agent and c.old is not None]
-        mine = any(c.new.assignee_id == self.agent_id for c in own)
+        held = [table.row_at(self.ticket, act.order) for act in (*self.escalations, *self.refunds)]
+        mine = all(row is not None and row.assignee_id == self.agent_id for row in held)
         set_to = [c for c in own if c.old.status != c.new.status and c.old.status != "new"]
         set_to = set_to or [c for c in own if c.old.status != c.new.status]
         name = f"tickets:{self.ticket}"
         last = set_to[-1] if set_to else None
-        wrong = "" if mine else f"{name} was never the agent's"
+        wrong = "" if mine else f"{name} was not the agent's when it acted"
         if not wrong and (last is None or not self.is_true(last)):
             status = "left as it was" if last is None else f"set to {last.new.status}"
             wrong = f"{name} was {status}"
