@@ -26,6 +26,8 @@ KINDS = ("fresh", "again", "old")
 like a ticket that somebody works on or has worked on."""
 STATES = ("open", "pending", "on_hold", "solved", "closed", "merged")
 """What has become of the ticket that an old matter had first."""
+ENDED = ("closed", "merged")
+"""Those of them that nobody can change any more."""
 HAPPENS = ("none", "claims", "raises", "merges", "closes", "solves", "writes", "mails")
 """What others do meanwhile: a colleague claims a new ticket, raises its priority, merges an
 original into another ticket, closes or solves it; a customer writes into it, or a mail."""
@@ -164,9 +166,6 @@ def happenings_of(story: Mapping[str, Any], entries: list[Entry]) -> list[Happen
         seconds = story[f"seconds_{e}"]
         out.append(Happening(what, seconds, entry, story[f"mail_{e}"]))
     return out
-
-
-ENDED = ("closed", "merged")
 
 
 def put_queue(

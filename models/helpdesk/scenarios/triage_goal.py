@@ -159,7 +159,7 @@ class Judge:
                     # What is right as it came is nobody's work.
                     keys.append(f"tickets:{key}.{column}")
                 if not right:
-                    wrong.append(f"tickets:{key} has {column} {getattr(row, column)!r}")
+                    wrong.append(f"tickets:{key} {standing(row, column)}")
             if None not in (found := self.originals(row, order, t)):
                 named = " or ".join(f"tickets:{k}" for k in sorted(k for k in found if k))
                 wrong.append(f"tickets:{key} is a duplicate of {named}")
@@ -290,6 +290,15 @@ def fits(ticket: Ticket, column: str, place: Place) -> bool:
     if column == "status":
         return ticket.status == place.status
     return ticket.priority == place.priority
+
+
+def standing(ticket: Ticket, column: str) -> str:
+    """Say how a column of a ticket is."""
+    if column == "tags":
+        return f"has the tags {', '.join(ticket.tags) or 'none'}"
+    if column == "assignee_id":
+        return f"is for agent {ticket.assignee_id or 'none'}"
+    return f"is {ticket.status if column == 'status' else ticket.priority}"
 
 
 def from_customer(desk: Helpdesk, change: Change) -> bool:
