@@ -33,6 +33,8 @@ CASES = {
     "marketplace/group": Case(range(10), 6, (100, 102)),
     "marketplace/earliest": Case(range(10), 5, (100, 142)),
     "marketplace/waitlist": Case(range(10), 6, (101,)),
+    "helpdesk/escalate": Case(range(10), 6, (0, 3)),
+    "helpdesk/triage": Case(range(10), 10, (1, 2)),
     "helpdesk/partial-refund": Case(range(10), 7, (100, 101)),
     "helpdesk/refund-pending": Case(range(10), 7, (100, 101)),
 }

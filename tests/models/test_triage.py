@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.scenario_plays import taking_over
 from simharness.kernel.draws import Draws, Stream
 from simharness.models.helpdesk.base import TICKETS
 from simharness.models.helpdesk.policies.triage import expert
@@ -23,7 +22,7 @@ from simharness.models.helpdesk.routing import (
 from simharness.models.helpdesk.scenarios.queue import STATES
 from simharness.product.policy import Call
 from simharness.product.scenario import Drawing
-from tests.models.playing import DONE, acting, failing, play, roads
+from tests.models.playing import DONE, acting, failing, play
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -100,23 +99,6 @@ def into(episode: Episode, ticket_id: str) -> int | None:
 
 
 # --- the reference --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("load", "seeds"), [(1, range(8)), (8, range(2))])
-def test_the_reference_gets_there_and_the_harness_is_sound(load: int, seeds: range) -> None:
-    shapes = roads("helpdesk/triage", seeds, load)
-    assert len(shapes) == len(seeds)
-
-
-def test_the_reference_takes_over() -> None:
-    for seed in range(4):
-        assert played(taking_over(expert), {}, seed, load=1).reward == FULL
-
-
-@pytest.mark.parametrize("policy", ["null", "refuse", "random", "spam", "close-fast", "grab"])
-def test_who_does_not_do_the_job_is_paid_nothing(policy: str) -> None:
-    for seed in range(2):
-        assert played(policy, {}, seed, load=1).reward == 0
 
 
 @pytest.mark.parametrize("live", ["unclosed", "unsolved"])
