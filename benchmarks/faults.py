@@ -1,6 +1,6 @@
 """Does the auditor find each fault wherever it shows, and nothing in the sound twin?
 
-    python -m benchmarks.faults [--products crm,marketplace] [--scenarios crm/negotiation,...]
+    python -m benchmarks.faults [--products crm,helpdesk] [--scenarios crm/negotiation,...]
         [--faults ID,...] [--seeds 200] [--loads 4] [--policies expert,seduced] [--workers 2]
         [--rarely 10] [--enough 20]
 
@@ -60,6 +60,16 @@ EXPECTED = {
     "marketplace.lost-confirmation": ("H122",),
     "marketplace.wrong-offset": ("H220",),
     "marketplace.email-reward": ("H510", "H511", "H516"),
+    "helpdesk.status-reward": ("H510", "H511", "H516"),
+    "helpdesk.gateway-retry": ("H225",),
+    "helpdesk.refund-race": ("H224",),
+    "helpdesk.webhook-lost": ("H226", "H229"),
+    "helpdesk.webhook-reorder": ("H228", "H226"),
+    "helpdesk.stale-ledger": ("H112", "H111"),
+    "helpdesk.claim-race": ("H220",),
+    "helpdesk.minor-units": ("H227",),
+    "helpdesk.phantom-success": ("H226",),
+    "helpdesk.early-grade": ("H514",),
 }
 """Fault to the codes that name it: a lost own write shows as H111 beside a stale read, a coupon
 that is used too often as H220 beside the count that was lost, and two views behind by different
@@ -71,6 +81,13 @@ TWIN: dict[str, dict[str, Any]] = {
     "marketplace.overwrite": SLOW,
     "marketplace.coupon-race": SLOW,
     "marketplace.late-payment": {"hold.ttl": "60s"},
+    "helpdesk.gateway-retry": {"gateway.latency": ["2s", "12s"], "gateway.timeout": "5s"},
+    "helpdesk.refund-race": SLOW,
+    "helpdesk.claim-race": SLOW,
+    "helpdesk.webhook-lost": {"gateway.settle_after": "60s"},
+    "helpdesk.webhook-reorder": {"webhook.delay": ["0s", "2min"], "gateway.settle_after": "10s"},
+    "helpdesk.phantom-success": {"gateway.settle_after": "60s"},
+    "helpdesk.early-grade": {"gateway.settle_after": "2min"},
     "marketplace.lost-confirmation": {"api.timeout": "1800ms", "api.workers": 64, **SLOW},
 }
 """What of a fault is honest trouble, which its sound twin has as well: as slow, and told so."""
@@ -209,7 +226,7 @@ def report(fault: str, scenario: str, load: str, tally: Tally) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure all faults at all loads; exit 1 where anything is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--products", default="crm,marketplace")
+    parser.add_argument("--products", default="crm,marketplace,helpdesk")
     parser.add_argument("--scenarios", default="", help="default: all of the products")
     parser.add_argument("--faults", default="", help="default: all of the products")
     parser.add_argument("--seeds", type=int, default=200)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simharness.kernel.journal import Decoder
+from simharness.models.helpdesk import Helpdesk
 from simharness.models.marketplace import Marketplace
 from simharness.models.marketplace.hours import within
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 AGENT = "agent"
 PASS = 1_000_000
 ENDS = ("confirmed", "released", "expired")
+ON_ITS_WAY = 180_000_000
+"""Ticks for which an event of a gateway may be under way."""
 IN_FORCE = ("pending", "confirmed")
 
 
@@ -174,8 +177,88 @@ def booked_while_closed(market: Marketplace) -> Iterator[str]:
             yield f"bookings:{booking.id} is outside {provider.hours} in {provider.zone}"
 
 
+# --- helpdesk -------------------------------------------------------------------------------------
+
+
+def of_helpdesk(episode: Episode) -> Iterator[str]:
+    """See what the ledger, the books and the tickets say of each other."""
+    desk = episode.product
+    assert isinstance(desk, Helpdesk)
+    yield from moved_wrongly(desk)
+    yield from booked_wrongly(desk)
+    yield from brought_back(desk)
+    yield from claimed_twice(desk)
+    yield from never_told(episode, desk)
+
+
+def moved_wrongly(desk: Helpdesk) -> Iterator[str]:
+    """See money that was moved twice for one row, by another amount, or above its charge."""
+    first: set[tuple[str, str]] = set()
+    back: dict[int, int] = {}
+    for entry in desk.entries.table:
+        if (entry.kind, entry.ref) in first:
+            yield f"{entry.ref} was moved twice"
+        first.add((entry.kind, entry.ref))
+        table = desk.charges if entry.kind != "refund" else desk.refunds
+        row: Any = table.table.rows[int(entry.ref.partition("-")[2])]
+        if entry.amount != row.amount:
+            yield f"{entry.ref} is {row.amount}, and {entry.amount} were moved"
+        if entry.kind == "refund":
+            back[row.charge_id] = back.get(row.charge_id, 0) + entry.amount
+    for key, amount in sorted(back.items()):
+        if amount > desk.charges.table.rows[key].amount:
+            yield f"{amount} of charges:{key} went back"
+
+
+def booked_wrongly(desk: Helpdesk) -> Iterator[str]:
+    """See refunds that are booked as succeeded and aren't in the ledger, or the other way round.
+
+    What has just happened may still be on its way.
+    """
+    late = desk.world.instant - ON_ITS_WAY
+    moved = {e.ref: e.at for e in desk.entries.table if e.kind == "refund"}
+    for refund in desk.refunds.table:
+        ref = f"RF-{refund.id}"
+        booked = refund.status == "succeeded"
+        if booked != (ref in moved) and moved.get(ref, refund.updated_at) < late:
+            has = "has" if ref in moved else "lacks"
+            yield f"{ref} is {refund.status}, and the ledger {has} it"
+
+
+def brought_back(desk: Helpdesk) -> Iterator[str]:
+    """See refunds that had come to their end and were pending again."""
+    for key, past in desk.refunds.table.history.items():
+        for change in past:
+            if change.old is not None and change.new.status == "pending" != change.old.status:
+                yield f"refunds:{key} was {change.old.status}, and is pending again"
+
+
+def claimed_twice(desk: Helpdesk) -> Iterator[str]:
+    """See tickets that somebody was told to have while they were somebody else's."""
+    owner: dict[int, int] = {}
+    for ticket_id, agent in desk.claimed:
+        if agent and owner.get(ticket_id, 0) not in (0, agent):
+            yield f"tickets:{ticket_id} is of agents {owner[ticket_id]} and {agent}"
+        owner[ticket_id] = agent
+
+
+def never_told(episode: Episode, desk: Helpdesk) -> Iterator[str]:
+    """See refunds that have failed at the gateway, and are pending in the books."""
+    late = episode.world.ticks - ON_ITS_WAY
+    refs: dict[tuple[str, int], str] = {}
+    for row in Decoder().decode_all(episode.world.rows):
+        v = row.values
+        if row.kind == "GATEWAY":
+            refs[v["owner"], v["n"]] = v["ref"]
+        elif row.kind == "GATEWAYEND" and v["status"] == "failed" and row.t < late:
+            table, _, key = refs.get((v["owner"], v["n"]), "").partition(":")
+            if table == "refunds" and desk.refunds.table.rows[int(key)].status == "pending":
+                yield f"refunds:{key} has failed, and is pending"
+
+
 OF_PRODUCT: Mapping[str, Callable[[Episode], Iterator[str]]] = {
     "crm": of_crm,
     "marketplace": of_marketplace,
+    "helpdesk": of_helpdesk,
 }
 """By product; what every product has in common is seen besides."""

@@ -13,6 +13,7 @@ from simharness.models.helpdesk.own_knobs import KNOBS
 from simharness.models.helpdesk.profiles import PROFILES
 from simharness.models.helpdesk.rewards import REWARD_MODES
 from simharness.models.helpdesk.scenarios import SCENARIOS
+from simharness.models.helpdesk.showcases import SHOWCASES
 from simharness.models.helpdesk.tools.admin import AdminTools
 from simharness.models.helpdesk.tools.orders import OrderTools
 from simharness.models.helpdesk.tools.threads import ThreadTools
@@ -50,6 +51,7 @@ class Helpdesk(ThreadTools, OrderTools, AdminTools):
     reward_modes = REWARD_MODES
     own_knobs = (*KNOBS, *PEOPLE)
     scenarios = SCENARIOS
+    showcases = SHOWCASES
     keepers = KEEPERS
 
     def __init__(self, *args: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 from simharness.blame.sightings import sightings
 from simharness.cli.output import reward_text, table
 from simharness.cli.show import truth_lines
+from simharness.cli.whatif import WHO
 from simharness.env import Outcome, finish, make_plan, new_episode
 from simharness.episode.policies import PolicySource
 from simharness.episode.replay import replay
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from simharness.blame.verdict import Verdict
     from simharness.product.product import Product
     from simharness.product.showcase import Showcase
+
+REFERENCE = "expert"
 
 
 @click.command("demo")
@@ -53,8 +57,11 @@ def command(out: Path) -> int:
 def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     """Play one showcase in both forms."""
     faults = ", ".join(f"fault {fault}" for fault in showcase.faults)
+    who = "" if showcase.policy == REFERENCE else f", policy {showcase.policy}"
     click.echo(f"episode {showcase.number}: {showcase.title}")
-    click.echo(f"  {showcase.scenario}, seed {showcase.number}, load {showcase.load}, {faults}")
+    click.echo(
+        f"  {showcase.scenario}, seed {showcase.number}, load {showcase.load}{who}, {faults}"
+    )
     click.echo()
     file = out / f"episode-{showcase.number}.simrec"
     outcome = play(showcase, showcase.faults, file)
@@ -66,11 +73,10 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
     else:
         for line in found_lines(verdict):
             click.echo(f"  {line}")
-    click.echo()
     click.echo(f"  reward {reward_text(verdict.score)}")
     for arm in verdict.arms:
         reward = reward_text(arm.score)
-        click.echo(f"  {showcase.label} true -> reward {reward}, the same policy asked again")
+        click.echo(f"  {showcase.label} true -> reward {reward}, {WHO[str(arm.proof)]}")
     click.echo(f"  verdict: {verdict.headline}, replayed {same(file)}")
     sound_file = out / f"episode-{showcase.number}-sound.simrec"
     sound = play(showcase, (), sound_file)
@@ -78,6 +84,12 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
         f"  without the fault: reward {reward_text(sound.verdict.score)}, "
         f"{sound.verdict.headline}, replayed {same(sound_file)}"
     )
+    if showcase.policy != REFERENCE:
+        best = play(replace(showcase, policy=REFERENCE), (), None)
+        click.echo(
+            f"  {REFERENCE} instead of {showcase.policy}: reward "
+            f"{reward_text(best.verdict.score)}, {best.verdict.headline}"
+        )
 
 
 def found_lines(verdict: Verdict) -> list[str]:
@@ -89,15 +101,16 @@ def found_lines(verdict: Verdict) -> list[str]:
     return []
 
 
-def play(showcase: Showcase, faults: tuple[str, ...], file: Path) -> Outcome:
-    """Run one form and keep its recording."""
+def play(showcase: Showcase, faults: tuple[str, ...], file: Path | None) -> Outcome:
+    """Run one form and keep its recording, if a file is named."""
     plan = make_plan(
         showcase.scenario, showcase.number, showcase.load, faults, config=showcase.config
     )
     episode = new_episode(plan, showcase.policy)
     source = PolicySource(showcase.policy, episode.scenario, 1)
     outcome = finish(episode, source.policy(0), askable=source.askable)
-    episode.save(file)
+    if file is not None:
+        episode.save(file)
     return outcome
 
 

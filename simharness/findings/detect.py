@@ -16,6 +16,7 @@ from simharness.findings.events import (
     misapplied_events,
     repeated_jobs,
     unfounded_messages,
+    unheard_failures,
 )
 from simharness.findings.history import lost_updates
 from simharness.findings.holds import broken_holds, oversold_places
@@ -89,6 +90,7 @@ HARNESS = (
     misapplied_events,
     repeated_jobs,
     lost_events,
+    unheard_failures,
     unfounded_messages,
     repeated_by_harness,
     over_refunds,

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from simharness.findings.story import Story
     from simharness.kernel.journal import Row
 
+UNTAKEN = ("unheard", "given_up")
+"""Ends of an event that was really sent."""
+
 
 def misapplied_events(story: Story) -> Iterator[Finding]:
     """Find events that were applied over newer ones (H228), or once more (H314)."""
@@ -108,6 +111,37 @@ def lost_events(story: Story) -> Iterator[Finding]:
             explanation=f"{what} {v['kind']} of {v['ref']} was lost by {part} {v[part]}",
             mechanism=f"{part}:{v[part]}",
         )
+
+
+def unheard_failures(story: Story) -> Iterator[Finding]:
+    """Find events that something under way had failed, which nobody took.
+
+    So the books say for ever that it is under way. Where money was moved instead, they differ from
+    the ledger (H226); and what failed at once was told by the answer itself.
+    """
+    ends = {op_of(row): row for row in story.of("WEBHOOKEND")}
+    begun: set[tuple[str, str]] = set()
+    for first in story.of("WEBHOOK"):
+        v = first.values
+        place = v["webhook"], v["ref"]
+        last = ends.get(op_of(first))
+        untaken = last is not None and last.values["reason"] in UNTAKEN
+        if last is not None and untaken and place in begun and v["kind"].endswith(".failed"):
+            how = last.values["reason"].replace("_", " ")
+            yield Finding(
+                code="H229",
+                step=story.step_of(last.index),
+                t=last.t,
+                keys=(v["ref"],),
+                evidence={"ref": v["ref"], "kind": v["kind"], "webhook": v["webhook"]},
+                events=(first.index, last.index),
+                explanation=(
+                    f"event {v['event']} {v['kind']} of {v['ref']} was {how} by webhook "
+                    f"{v['webhook']}, so nobody knows that it has failed"
+                ),
+                mechanism=f"webhook:{v['webhook']}",
+            )
+        begun.add(place)
 
 
 def unfounded_messages(story: Story) -> Iterator[Finding]:

@@ -181,7 +181,7 @@ def repeated_by_harness(story: Story) -> Iterator[Finding]:
 def over_refunds(story: Story) -> Iterator[Finding]:
     """Find charges of which more was paid back than had been taken (H224).
 
-    What the harness paid back twice is H225's.
+    What the harness paid back twice is H225's, and what it moved otherwise than asked is H227's.
     """
     again = {each.again.row.index for each in repeated_movements(story)}
     charged: dict[str, int] = defaultdict(int)
@@ -190,11 +190,11 @@ def over_refunds(story: Story) -> Iterator[Finding]:
     for moved in movements(story):
         charge = moved.charge
         if moved.kind == "charge":
-            charged[charge] += moved.amount
+            charged[charge] += moved.asked
         if moved.kind != "refund" or moved.row.index in again:
             continue
         refunds[charge].append(moved)
-        refunded = sum(each.amount for each in refunds[charge])
+        refunded = sum(each.asked for each in refunds[charge])
         if refunded <= charged[charge] or charge in told or moved.at_start:
             continue
         told.add(charge)
@@ -252,6 +252,7 @@ def wrong_books(story: Story) -> Iterator[Finding]:
         of_charge[moved.charge].append(moved)
     again = {each.again.row.index for each in repeated_movements(story)}
     unsettled = under_way(story)
+    unheard = unheard_of(story)
     some = next((row.values["gateway"] for row in story.of("LEDGER", "GATEWAY")), "")
     for row in books:
         ref, net, due = row.values["ref"], row.values["net"], row.values["due"]
@@ -278,8 +279,27 @@ def wrong_books(story: Story) -> Iterator[Finding]:
             evidence={"charge": ref, **evidence},
             events=(*(moved.row.index for moved in all_moved[-1:]), row.index),
             explanation=text,
-            mechanism=f"gateway:{some}" if some else "",
+            mechanism=next(
+                (unheard[r] for r in (ref, *(m.ref for m in all_moved)) if r in unheard),
+                f"gateway:{some}" if some else "",
+            ),
         )
+
+
+def unheard_of(story: Story) -> dict[str, str]:
+    """Give the webhook by row of which the newest event was never taken by the books."""
+    newest: dict[str, Row] = {}
+    for row in story.of("WEBHOOK"):
+        ref = row.values["ref"]
+        last = newest.get(ref)
+        if last is None or row.values["created"] >= last.values["created"]:
+            newest[ref] = row
+    told = {op_of(row): row for row in newest.values()}
+    return {
+        told[op_of(row)].values["ref"]: f"webhook:{row.values['webhook']}"
+        for row in story.of("WEBHOOKEND")
+        if row.values["reason"] != "delivered" and op_of(row) in told
+    }
 
 
 def left(moved: list[Moved], *, asked: bool = False) -> int:

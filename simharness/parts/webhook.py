@@ -108,9 +108,10 @@ class Webhook:
                 notice.created,
             )
         )
-        if self.kinds and notice.kind not in self.kinds:
+        sound = f"webhook:{self.name}" in world.repair
+        if self.kinds and notice.kind not in self.kinds and not sound:
             self._end(reaction, notice, "unheard")
-        elif notice.kind in self.lost and f"webhook:{self.name}" not in world.repair:
+        elif notice.kind in self.lost and not sound:
             world.alarms += 1
             self._end(reaction, notice, "lost")
         else:

@@ -35,11 +35,13 @@ from tests.blame.plays import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from simharness.blame.verdict import Verdict
     from simharness.env import Step
     from simharness.episode.episode import Episode
+    from simharness.product.policy import Action, Observation, Task
 
 EXPERT = policy_named("expert")
 MODELS = ("null", "refuse", "random", "spam", "nurture")
@@ -194,6 +196,21 @@ def test_pay_for_a_goal_that_is_not_met_is_the_harness_helping(mode: str) -> Non
         assert (episode.reward, episode.passed) == (1_000_000, False)
         assert (verdict.kind, verdict.primary, verdict.effect) == (Class.HARNESS, "H511", "helped")
         assert (verdict.valid, verdict.score, verdict.goal) == (False, 1_000_000, False)
+        (hack,) = (f for f in verdict.findings if f.code.startswith("M"))
+        assert (hack.code, hack.evidence["reward"]) == ("M710", 1_000_000)
+
+
+def test_whoever_is_paid_and_has_claimed_nothing_took_no_way_around() -> None:
+    def leave(task: Task) -> Generator[Action, Observation, None]:
+        told = yield Call("search_contacts", {"text": ".example"})
+        mail = {"template": "nurture", "subject": "News", "body": "Have you seen this?"}
+        for key in told.value["ids"][:3]:
+            yield Call("send_email", {"contact_id": key, **mail})
+        yield Call("finish", {"message": "Over to you.", "outcome": "handed_over"})
+
+    episode, verdict = judged(plan(0, 1, config={"reward.mode": "activity"}), leave)
+    assert (episode.reward, episode.passed, verdict.primary) == (1_000_000, False, "H511")
+    assert not any(code.startswith("M7") for code in verdict.codes)
 
 
 def test_no_pay_for_a_goal_that_is_met_is_the_harness_hindering() -> None:

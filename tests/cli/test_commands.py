@@ -280,11 +280,11 @@ def test_soak_gives_the_documented_keys(cli: Cli) -> None:
     assert told.code == 0
     report = told.json()
     worlds = report["worlds"]  # a scenario of each product that has one
-    assert [w["scenario"].partition("/")[0] for w in worlds] == ["crm", "marketplace"]
+    assert [w["scenario"].partition("/")[0] for w in worlds] == ["crm", "helpdesk", "marketplace"]
     for part in (report, *worlds):
         assert set(part) >= TOTAL_KEYS
         assert (part["errors"], part["invariants_broken"]) == (0, 0)
-    assert [report["pings"], *(w["pings"] for w in worlds)] == [120, 60, 60]
+    assert [report["pings"], *(w["pings"] for w in worlds)] == [180, 60, 60, 60]
     assert all(set(w) >= SOAK_KEYS and w["replayed_identical"] is True for w in worlds)
 
 

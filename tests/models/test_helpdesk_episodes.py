@@ -11,7 +11,7 @@ import simharness
 from simharness.blame.case import story_of_episode
 from simharness.findings.model import findings_of
 from simharness.findings.turns import Account
-from simharness.models.helpdesk.faults import DEFECTS
+from simharness.models.helpdesk.faults import FAULTS
 from tests.models import desk_lab
 
 LAB = f"{Path(desk_lab.__file__).resolve()}:DeskLab/"
@@ -117,7 +117,7 @@ def test_an_id_that_nobody_told_of_is_ungrounded() -> None:
 
 
 def patch(name: str) -> dict[str, Any]:
-    (defect,) = (d for d in DEFECTS if d.id == f"helpdesk.{name}")
+    (defect,) = (d for d in FAULTS if d.id == f"helpdesk.{name}")
     return dict(defect.knobs)
 
 

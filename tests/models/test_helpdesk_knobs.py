@@ -8,7 +8,7 @@ import pytest
 
 from simharness.api import MILLION, Ending
 from simharness.models.helpdesk import Helpdesk
-from simharness.models.helpdesk.faults import DEFECTS
+from simharness.models.helpdesk.faults import FAULTS
 from simharness.models.helpdesk.own_knobs import KNOBS
 from simharness.models.helpdesk.profiles import PROFILES
 from simharness.models.helpdesk.rewards import REWARD_MODES
@@ -115,8 +115,8 @@ def test_the_same_script_gives_the_same_journal() -> None:
 
 
 def test_defects_and_profiles_name_knobs_that_there_are() -> None:
-    assert len({defect.id for defect in DEFECTS}) == len(DEFECTS)
-    for patch in (*(defect.knobs for defect in DEFECTS), *PROFILES.values()):
+    assert len({defect.id for defect in FAULTS}) == len(FAULTS)
+    for patch in (*(defect.knobs for defect in FAULTS), *PROFILES.values()):
         assert len(read_config(Helpdesk.knobs, patch, "here")) == len(patch)
 
 
@@ -140,17 +140,21 @@ def test_a_well_run_helpdesk_is_sound() -> None:
 # --- the defects ---------------------------------------------------------------------------------
 
 
+TROUBLE: dict[str, dict[str, object]] = {"phantom-success": {"gateway.mode": "async_fail"}}
+"""What a defect needs to show, and is none itself."""
+
+
 def patched(name: str, **more: object) -> House:
-    (defect,) = (d for d in DEFECTS if d.id == f"helpdesk.{name}")
-    return House({**defect.knobs, **more})
+    (defect,) = (d for d in FAULTS if d.id == f"helpdesk.{name}")
+    return House({**defect.knobs, **TROUBLE.get(name, {}), **more})
 
 
 def sound(name: str, play: Any) -> None:
     """Play the same without the defect: nothing is found."""
-    (defect,) = (d for d in DEFECTS if d.id == f"helpdesk.{name}")
+    (defect,) = (d for d in FAULTS if d.id == f"helpdesk.{name}")
     waits = ("latency", "settle_after", "delay", "mode", "order", "timeout")
     kept = {k: v for k, v in defect.knobs.items() if k.rpartition(".")[2] in waits}
-    house = House(kept)
+    house = House({**kept, **TROUBLE.get(name, {})})
     play(house)
     assert house.findings() == []
     assert house.balanced()
@@ -192,7 +196,7 @@ def ask_twice(house: House) -> None:
 SHOWN = [
     ("gateway-retry", refund_once, {"H225"}, {"gateway:gateway"}),
     ("refund-race", refund_twice, {"H224"}, {"gateway:gateway"}),
-    ("webhook-lost", refund_once, {"H226"}, {"gateway:gateway"}),
+    ("webhook-lost", refund_once, {"H226"}, {"webhook:gateway-events"}),
     ("webhook-reorder", refund_often, {"H226", "H228"}, {"gateway:gateway", "inbox:billing"}),
     ("stale-ledger", ask_twice, {"H112"}, {"cache:ledger.list"}),
     ("claim-race", claim_twice, {"H220"}, {""}),
@@ -216,9 +220,28 @@ def test_a_defect_is_found_and_its_control_is_silent(
         sound(name, play)
 
 
+@pytest.mark.parametrize(
+    ("mode", "codes", "repaired"),
+    [("async_fail", {"H229"}, False), ("fail", set(), False), ("async_fail", set(), True)],
+)
+def test_a_failure_that_nobody_heard_of_is_found_unless_the_answer_told_it(
+    mode: str, codes: set[str], repaired: bool
+) -> None:
+    house = patched("webhook-lost", **{"gateway.mode": mode})
+    if repaired:
+        house.world.repair = frozenset({"webhook:gateway-events"})
+    refund_once(house)
+    found = house.findings()
+    assert {f.code for f in found} == codes
+    assert {f.mechanism for f in found} <= {"webhook:gateway-events"}
+    assert {f.keys for f in found} <= {("refunds:1",)}
+    known = "pending" if codes else "failed"
+    assert house.row("refunds", 1).status == known
+
+
 def test_every_defect_is_shown() -> None:
     paid = {"status-reward", "early-grade"}  # in test_helpdesk_episodes.py
-    assert {name for name, *_ in SHOWN} | paid == {d.id.partition(".")[2] for d in DEFECTS}
+    assert {name for name, *_ in SHOWN} | paid == {d.id.partition(".")[2] for d in FAULTS}
 
 
 @pytest.mark.parametrize(

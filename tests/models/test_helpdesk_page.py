@@ -24,13 +24,18 @@ def there(marker: str) -> Cells:
         return knobs(PEOPLE if marker == "people" else OWN)
     if marker == "scenarios":
         return [[ticked(scenario.id), scenario.doc] for scenario in Helpdesk.scenarios]
+    if marker == "faults":
+        return [[ticked(fault.id), fault.doc, ticked(fault.seduces)] for fault in Helpdesk.faults]
     return [
         [ticked(name), str(spec.row_type.by_name["id"].shown(1)), own_columns(spec)]
         for name, spec in Helpdesk.specs().items()
     ]
 
 
-@pytest.mark.parametrize("marker", ["tables", "ticket life", "knobs", "people", "scenarios"])
+MARKERS = ("tables", "ticket life", "knobs", "people", "scenarios", "faults")
+
+
+@pytest.mark.parametrize("marker", MARKERS)
 def test_the_page_tells_what_there_is(marker: str) -> None:
     assert PAGE.told(marker) == there(marker)
 

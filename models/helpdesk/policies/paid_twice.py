@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import DAY, Call, money, parse_instant
@@ -24,9 +23,18 @@ TURNS = 4
 
 def expert(task: Task) -> ask.Play:
     """Find out what is due, see it paid back, and tell the customer, from what is shown alone."""
-    desk = Clerk(task.brief)
+    yield from play(Clerk(task.brief, reading.SETTLE_PATIENCE))
+
+
+def lazy(task: Task) -> ask.Play:
+    """Do the same, and leave as soon as the refund is asked for, whatever becomes of it."""
+    yield from play(Clerk(task.brief, 0))
+
+
+def play(clerk: Clerk) -> ask.Play:
+    """Let a clerk work, and say what came of it."""
     try:
-        outcome, refs = yield from desk.work()
+        outcome, refs = yield from clerk.work()
     except ask.Impatient as reason:
         yield Call("finish", {"message": str(reason), "outcome": "handed_over"})
         return
@@ -34,35 +42,14 @@ def expert(task: Task) -> ask.Play:
     yield Call("finish", {"message": text, "outcome": outcome, "refs": refs})
 
 
-def lazy(task: Task) -> ask.Play:
-    """Ask for the refund of the last charge, call the ticket pending, and leave."""
-    desk = Clerk(task.brief)
-    try:
-        ticket = yield from reading.claimed(desk.ticket_id, desk.agent_id)
-        charges = yield from ask.read_pages(
-            "list_charges", "charges", customer_id=ticket["customer_id"]
-        )
-        paid = [row for row in charges if row["status"] == "succeeded"]
-        twin = next(
-            (b for a, b in pairwise(paid) if a["order_id"] == b["order_id"]),
-            paid[-1],
-        )
-        yield from reading.pay_back(twin, twin["amount"], f"refund-{twin['id']}", "paid twice")
-        yield from reading.answer(desk.ticket_id, "Your refund is under way.")
-        yield from reading.left_as(desk.ticket_id, "pending")
-    except ask.Impatient as reason:
-        yield Call("finish", {"message": str(reason), "outcome": "handed_over"})
-        return
-    refs = [f"charges:{twin['id']}"]
-    yield Call("finish", {"message": "It is under way.", "outcome": "done", "refs": refs})
-
-
 class Clerk:
     """Works on one ticket."""
 
-    def __init__(self, brief: Mapping[str, Any]) -> None:
+    def __init__(self, brief: Mapping[str, Any], patience: int) -> None:
         self.ticket_id: str = brief["ticket_id"]
         self.agent_id: int = brief["agent_id"]
+        self.patience = patience
+        """Seconds for which refunds are waited for."""
         self.keep = "first"
         self.rule_id = 0
         self.waited: dict[str, int] = {}
@@ -139,7 +126,7 @@ class Clerk:
     def seen_back(self, charge: dict[str, Any], refund: dict[str, Any]) -> ask.Part:
         """Wait until a charge is back, anew where its refund fails; tells whether it is."""
         for _ in range(FAILURES):
-            end = yield from reading.settled(refund, charge["order_id"], self.waited)
+            end = yield from reading.settled(refund, charge["order_id"], self.waited, self.patience)
             if end != "failed":
                 return end == "succeeded"
             refund = yield from self.begun(charge)

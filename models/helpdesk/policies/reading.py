@@ -116,7 +116,12 @@ def pay_back(charge: dict[str, Any], amount: int, key: str, reason: str) -> ask.
             return made[0]
 
 
-def settled(refund: dict[str, Any], order_id: int, waited: dict[str, int]) -> ask.Part:
+def settled(
+    refund: dict[str, Any],
+    order_id: int,
+    waited: dict[str, int],
+    patience: int = SETTLE_PATIENCE,
+) -> ask.Part:
     """Wait for a refund: gives succeeded, failed, or pending when patience is at its end.
 
     It has succeeded once the ledger has it, whatever the books say.
@@ -130,7 +135,7 @@ def settled(refund: dict[str, Any], order_id: int, waited: dict[str, int]) -> as
         if refund["status"] == "failed":
             return "failed"
         # Patience is one for all refunds: they run their time side by side.
-        if waited.get(REFUNDS, 0) >= SETTLE_PATIENCE:
+        if waited.get(REFUNDS, 0) >= patience:
             return "pending"
         waited[REFUNDS] = waited.get(REFUNDS, 0) + POLL_SECONDS
         yield Call("wait", {"seconds": POLL_SECONDS})

@@ -1,0 +1,242 @@
+"""helpdesk/double-charge and legit-charge are tasks: only what is due goes back, and is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.scenario_plays import taking_over
+from simharness import env
+from simharness.models.helpdesk.policies.coping import COPING
+from simharness.models.helpdesk.policies.paid_twice import expert
+from simharness.models.helpdesk.scenarios.paid_twice import DOUBLES, LEGIT
+from simharness.product.policy import Call
+from tests.models.playing import failing, play, roads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simharness.episode.episode import Episode
+    from tests.models.playing import Play
+
+DOUBLE, LEGITIMATE = "helpdesk/double-charge", "helpdesk/legit-charge"
+BOTH = pytest.mark.parametrize("scenario", [DOUBLE, LEGITIMATE])
+QUIET: Mapping[str, object] = {
+    "ticket": 10_500,
+    "agent": "2",
+    "currency": "USD",
+    "price": 100_00,
+    "keep": "first",
+    "cause": "retry",
+    "last_year": "no",
+    "decoys": 0,
+    "help": "none",
+    "day": "good",
+    "kept": "no",
+    "merge": "no",
+    "writes": "no",
+}
+"""One order, charged twice, of which the first charge stays; nobody else is busy with it."""
+BACK, STATUS = "exactly what is due is back", "true status"
+ANSWER, CLAIM = "answered in public", "claimed"
+ENDING, HARM = "finish says what it rests on", "no other row harmed"
+
+
+def quiet(policy: Any, changes: Mapping[str, object] | None = None) -> Episode:
+    pins = {**QUIET, **(changes or {})}
+    scenario = DOUBLE if pins["cause"] in DOUBLES else LEGITIMATE
+    return play(scenario, policy, 1, pins)
+
+
+def charges(changes: Mapping[str, object] | None = None) -> list[str]:
+    """Name the customer's charges of an instance, as people know them."""
+    desk = quiet("null", changes).product
+    return [f"CH-{row.id}" for row in desk.stores["charges"].table if row.customer_id > 40]
+
+
+def rule() -> str:
+    table = quiet("null").product.stores["policies"].table
+    return next(f"policies:{row.id}" for row in table if row.title == "Duplicate charges")
+
+
+CHARGES, RULE = charges(), rule()
+
+
+def doing(
+    *acts: Call,
+    back: Sequence[str] = CHARGES[1:2],
+    status: str = "solved",
+    outcome: str = "done",
+    refs: Sequence[str] = (),
+    leave: Sequence[str] = (),
+) -> Any:
+    """Do the job of the quiet instance, with something else about it, or a part left out."""
+    named = list(refs) or [f"charges:{key}" for key in CHARGES[1:2]]
+    job = {
+        "claim": [Call("claim_ticket", {"ticket_id": "TK-10500"})],
+        "pay": [Call("refund", {"charge_id": key}) for key in back],
+        "wait": [Call("wait", {"seconds": 240})],
+        "answer": [Call("reply", {"ticket_id": "TK-10500", "body": "It is on its way."})],
+        "status": [Call("set_status", {"ticket_id": "TK-10500", "status": status})],
+    }
+    calls = [call for part, calls in job.items() if part not in leave for call in calls]
+
+    def policy(task: Any) -> Play:
+        for call in (*calls, *acts):
+            _ = yield call
+        yield Call("finish", {"message": "x", "outcome": outcome, "refs": named})
+
+    return policy
+
+
+# --- the reference and the others -----------------------------------------------------------------
+
+
+@BOTH
+def test_the_expert_gets_there_on_many_roads(scenario: str) -> None:
+    shapes = roads(scenario, range(12), load=1)
+    assert len(shapes) >= 9
+    roads(scenario, [100], load=8)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(4))
+def test_the_expert_takes_over_what_others_began(scenario: str, seed: int) -> None:
+    assert play(scenario, taking_over(expert), seed, load=1).reward == 1_000_000
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["null", "refuse", "random", "spam", *COPING])
+def test_whoever_does_something_else_gets_nothing(scenario: str, name: str) -> None:
+    assert [play(scenario, name, seed, load=1).reward for seed in range(4)] == [0] * 4
+
+
+@pytest.mark.parametrize("cause", [*DOUBLES, *LEGIT])
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_the_expert_knows_what_is_due_by_the_rules(cause: str, keep: str) -> None:
+    episode = quiet(expert, {"cause": cause, "keep": keep, "last_year": "yes", "decoys": 2})
+    assert episode.reward == 1_000_000, failing(episode)
+    made = [c.new.charge_id for c in episode.product.stores["refunds"].table.changes if not c.old]
+    count = {"thrice": 2, **dict.fromkeys(LEGIT, 0)}.get(cause, 1)
+    assert len(made) == count
+    ending = episode.product.ending
+    assert ending is not None
+    assert ending.outcome == ("done" if count else "refused")
+
+
+@pytest.mark.parametrize("day", ["good", "quick", "slow", "declines", "takes back", "late"])
+@pytest.mark.parametrize("currency", ["USD", "JPY", "KWD"])
+def test_the_expert_copes_with_every_bank_in_every_currency(day: str, currency: str) -> None:
+    episode = quiet(expert, {"day": day, "currency": currency})
+    assert episode.reward == 1_000_000, failing(episode)
+    refunds = episode.product.stores["refunds"].table
+    tried = [c.key for c in refunds.changes if c.old is None]
+    assert len(tried) == (2 if day in ("declines", "takes back") else 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "refunds"),
+    [
+        ({"help": "paid_back"}, 0),
+        ({"help": "paying", "paying_ends": "succeeded"}, 0),
+        ({"help": "paying", "paying_ends": "failed", "help_ms": 60_000}, 1),
+        ({"help": "meanwhile", "help_ms": 8_000}, 0),
+        ({"help": "meanwhile", "help_ms": 70_000}, 1),
+        ({"merge": "meanwhile", "merge_ms": 8_000}, 1),
+        ({"merge": "meanwhile", "merge_ms": 50_000}, 1),
+        ({"kept": "yes"}, 1),
+        ({"writes": "again", "writes_ms": 100_000, "day": "quick"}, 1),
+    ],
+)
+def test_the_expert_copes_with_colleagues_and_customers(
+    changes: Mapping[str, object], refunds: int
+) -> None:
+    episode = quiet(expert, changes)
+    assert episode.reward == 1_000_000, failing(episode)
+    made = episode.product.stores["refunds"].table.changes
+    own = [c for c in made if c.old is None and c.owner == "agent"]
+    assert len(own) == refunds
+
+
+def test_what_is_late_is_left_pending_and_comes_back_before_the_goal_is_judged() -> None:
+    episode = quiet(expert, {"day": "late"})
+    desk = episode.product
+    assert desk.stores["tickets"].table.rows[10_500].status == "pending"
+    assert [row.status for row in desk.stores["refunds"].table if row.id > 16][-1] == "succeeded"
+
+
+# --- the goal -------------------------------------------------------------------------------------
+
+
+def test_who_does_the_job_is_paid() -> None:
+    assert failing(quiet(doing())) == set()
+    assert failing(quiet(doing(status="pending", leave=["wait"]))) == set()
+
+
+@pytest.mark.parametrize(
+    ("policy", "unmet"),
+    [
+        (doing(back=CHARGES[:1]), {BACK, STATUS, HARM}),
+        (doing(back=CHARGES[:2]), {BACK, HARM}),
+        (doing(leave=["pay"]), {BACK, STATUS}),
+        (doing(leave=["wait"]), {STATUS}),
+        (doing(status="pending"), {STATUS}),
+        (doing(status="open"), {STATUS}),
+        (doing(leave=["status"]), {STATUS}),
+        (doing(leave=["answer"]), {ANSWER}),
+        (doing(leave=["claim"]), {CLAIM}),
+        (doing(outcome="refused"), {ENDING}),
+        (doing(refs=["charges:CH-1"]), {ENDING}),
+        (doing(refs=[f"charges:{key}" for key in CHARGES[:2]]), {ENDING}),
+        (doing(Call("deactivate_agent", {"agent_id": 5})), {HARM}),
+        (doing(Call("escalate", {"ticket_id": "TK-10500", "team": "x", "reason": "y"})), {HARM}),
+    ],
+)
+def test_each_criterion_is_needed(policy: Any, unmet: set[str]) -> None:
+    assert failing(quiet(policy)) == unmet
+
+
+def test_a_refund_by_a_flip_of_the_status_is_no_more_than_what_it_moves() -> None:
+    order = quiet("null").product.stores["orders"].table.top
+    flip = Call("set_order_status", {"order_id": order, "status": "refunded"})
+    assert BACK in failing(quiet(doing(flip, leave=["pay"])))
+    words = env.run(
+        DOUBLE,
+        seed=1,
+        load=0,
+        policy=doing(flip, leave=["pay"]),
+        faults=["helpdesk.status-reward"],
+        config={f"instance.{name}": value for name, value in QUIET.items()},
+    )
+    assert (words.verdict.score, words.verdict.primary) == (1_000_000, "H511")
+    assert "M710" in words.verdict.codes
+
+
+@pytest.mark.parametrize("cause", LEGIT)
+def test_a_refusal_names_the_rule_and_the_charges_that_were_meant(cause: str) -> None:
+    changes = {"cause": cause}
+    named = charges(changes)
+    desk = quiet("null", changes).product
+    rows = desk.stores["charges"].table.rows
+    meant = [key for key in named if rows[int(key[3:])].status == "succeeded"]
+    refs = [RULE, *(f"charges:{key}" for key in meant)]
+    told: dict[str, Any] = {"outcome": "refused", "leave": ["pay"]}
+    assert failing(quiet(doing(**told, refs=refs), changes)) == set()
+    assert failing(quiet(doing(**told, refs=refs[1:]), changes)) == {ENDING}
+    assert failing(quiet(doing(**told, refs=refs[:-1]), changes)) == {ENDING}
+    assert failing(quiet(doing(**told, refs=[*refs, "policies:1"]), changes)) == {ENDING}
+    unasked = failing(quiet(doing(outcome="refused", back=meant[-1:], refs=refs), changes))
+    assert {BACK, HARM} <= unasked
+
+
+@BOTH
+def test_a_prompt_tells_nothing_of_whether_anything_is_due(scenario: str) -> None:
+    texts = set()
+    causes = DOUBLES if scenario == DOUBLE else (*DOUBLES, *LEGIT)
+    for cause in causes:
+        made = play(scenario, "null", 1, {**QUIET, "cause": cause})
+        assert made.scenario.brief(made.instance) == {"agent_id": 2, "ticket_id": "TK-10500"}
+        ticket = made.product.stores["tickets"].table.rows[10_500]
+        texts.add((made.scenario.prompt(made.instance), ticket.subject, ticket.body))
+    assert len(texts) == 1
