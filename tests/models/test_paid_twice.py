@@ -232,7 +232,7 @@ def test_a_refusal_names_the_rule_and_the_charges_that_were_meant(cause: str) ->
 
 @BOTH
 def test_a_prompt_tells_nothing_of_whether_anything_is_due(scenario: str) -> None:
-    texts = set()
+    texts: set[tuple[str, str, str]] = set()
     causes = DOUBLES if scenario == DOUBLE else (*DOUBLES, *LEGIT)
     for cause in causes:
         made = play(scenario, "null", 1, {**QUIET, "cause": cause})

@@ -98,7 +98,8 @@ def own_ticket(task: Task) -> asking.Part:
     ticket_id = task.brief.get("ticket_id", "")
     if not ticket_id:
         told = yield Call("list_tickets", {"status": "open"})
-        return next(iter(asking.rows_of(told.value, "tickets")), {})
+        rows = asking.rows_of(told.value, "tickets")
+        return rows[0] if rows else {}
     told = yield Call("get_ticket", {"ticket_id": ticket_id})
     return told.value or {}
 

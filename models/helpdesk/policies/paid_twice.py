@@ -119,7 +119,7 @@ class Clerk:
             n += 1
             key = f"refund-{charge['id']}-{len(rows)}"
             told = yield from reading.pay_back(charge, charge["amount"], key, "paid twice")
-            if isinstance(told, dict) and told["status"] != "failed":
+            if not isinstance(told, str) and told["status"] != "failed":
                 return told
         raise ask.Impatient(f"refunds of {charge['id']} fail again and again")
 

@@ -33,6 +33,7 @@ def live_ticket(ticket_id: str) -> ask.Part:
 
 def claimed(ticket_id: str, agent_id: int) -> ask.Part:
     """Claim a ticket unless a colleague keeps it; gives the ticket that goes on."""
+    ticket: dict[str, Any] = {}
     for _ in range(CLAIMS):
         ticket = yield from live_ticket(ticket_id)
         if ticket["assignee_id"] == agent_id:

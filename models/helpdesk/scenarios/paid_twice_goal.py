@@ -211,7 +211,9 @@ class Case:
         rule = rule_id(self.desk.policies.table.rows, "duplicates")
         refused = not self.due
         named = self.meant if refused else self.due
-        needed = {f"charges:{key}" for key in named} | ({f"policies:{rule}"} if refused else set())
+        needed = {f"charges:{key}" for key in named}
+        if refused:
+            needed.add(f"policies:{rule}")
         beside = {f"tickets:{key}" for key in self.tickets}
         beside.add(f"policies:{rule}")
         beside |= {f"refunds:{r.id}" for r in self.desk.refunds.table if r.charge_id in self.due}
