@@ -202,6 +202,11 @@ def test_a_colleague_who_pays_meanwhile_is_seen_or_refuses() -> None:
     assert refused
 
 
+def test_who_never_looks_what_becomes_of_the_refund_gets_nothing() -> None:
+    for bank in ("good", "late", "takes back"):
+        assert "the ticket says how far it is" in failing(played("lazy", bank=bank))
+
+
 # --- the ticket and the ending --------------------------------------------------------------------
 
 

@@ -142,6 +142,11 @@ def test_who_reads_nothing_gets_nothing() -> None:
             assert play(SCENARIO, acting(*acts), seed).reward == 0
 
 
+def test_who_looks_only_once_is_right_by_luck_alone() -> None:
+    right = {fate for fate in FATES if not failing(played("lazy", fate=fate))}
+    assert right == {"arrived"}
+
+
 # --- the goal -------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The reference of helpdesk/partial-refund, and one who never looks again."""
+"""The reference of helpdesk/partial-refund, and one who never looks what became of a refund."""
 
 from __future__ import annotations
 
@@ -44,6 +44,11 @@ def expert(task: Task) -> Play:
     yield from play(Prorater(task))
 
 
+def lazy(task: Task) -> Play:
+    """Do the same, but never look what becomes of the refund."""
+    yield from play(Prorater(task, lazy=True))
+
+
 def play(prorater: Prorater) -> Play:
     """Work the case, then say how it ended."""
     try:
@@ -60,7 +65,8 @@ def play(prorater: Prorater) -> Play:
 class Prorater:
     """Reads case and rules, pays, watches, and says so."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, *, lazy: bool = False) -> None:
+        self.lazy = lazy
         found = WATCH.search(task.prompt)
         assert found is not None
         self.watch_ticks = int(found[1]) * SECOND
@@ -93,7 +99,9 @@ class Prorater:
             if isinstance(refund, str):
                 continue  # somebody else has paid some of it back meanwhile
             until = parse_instant(refund["created_at"]) + self.watch_ticks
-            status = yield from watched(refund["id"], charge["order_id"], until)
+            status = refund["status"]
+            if not self.lazy:
+                status = yield from watched(refund["id"], charge["order_id"], until)
             if status != "failed":
                 self.refs = [f"policies:{rule_id}", f"refunds:{refund['id']}"]
                 yield from self.tell(money.show(amount, charge["currency"]), status)

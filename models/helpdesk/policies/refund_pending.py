@@ -1,4 +1,4 @@
-"""The reference of helpdesk/refund-pending."""
+"""The reference of helpdesk/refund-pending, and one who looks only once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,16 @@ class Promise(NamedTuple):
 
 def expert(task: Task) -> Play:
     """See to what was promised, from what it is shown and nothing else."""
-    watcher = Watcher(task)
+    yield from play(Watcher(task))
+
+
+def lazy(task: Task) -> Play:
+    """Do the same, but believe the first look, and never look again."""
+    yield from play(Watcher(task, lazy=True))
+
+
+def play(watcher: Watcher) -> Play:
+    """See to it, then say how it ended."""
     try:
         yield from watcher.work()
     except asking.Impatient as reason:
@@ -41,7 +50,8 @@ def expert(task: Task) -> Play:
 class Watcher:
     """Finds out what has become of the promise, pays where it has to be, and says so."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, *, lazy: bool = False) -> None:
+        self.lazy = lazy
         self.agent_id: int = task.brief["agent_id"]
         self.ticket_id: str = task.brief["ticket_id"]
         self.until = parse_instant(task.brief["until"])
@@ -63,12 +73,14 @@ class Watcher:
                 if isinstance(told, str):
                     continue  # a colleague has paid meanwhile
                 refund = told
-            status = yield from watched(refund["id"], charge["order_id"], self.until)
+            status = refund["status"]
+            if not self.lazy:
+                status = yield from watched(refund["id"], charge["order_id"], self.until)
             if status == "failed":
                 continue
             self.refs = [f"refunds:{refund['id']}"]
             yield from self.tell(money.show(promise.amount, charge["currency"]), status)
-            if status == "succeeded":
+            if status == "succeeded" or self.lazy:
                 return
             # Others may have been busy with the ticket for long: it has to be true when it ends.
             if (yield from watched(refund["id"], charge["order_id"], 0)) == "pending":

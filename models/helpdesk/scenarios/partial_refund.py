@@ -62,6 +62,7 @@ class PartialRefund(RefundTask):
     )
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": partial_refund.expert,
+        "lazy": partial_refund.lazy,
         **coping.COPING,
     }
 

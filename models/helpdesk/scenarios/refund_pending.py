@@ -60,6 +60,7 @@ class RefundPending(RefundTask):
     )
     policies: ClassVar[Mapping[str, Policy]] = {
         "expert": refund_pending.expert,
+        "lazy": refund_pending.lazy,
         **coping.COPING,
     }
 
