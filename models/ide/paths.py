@@ -7,7 +7,7 @@ from simharness.api import Refused
 ROOT = "/repo"
 """Where the repository lies in the terminal."""
 NAME_MAX = 255
-PATH_MAX = 1024
+PATH_MAX = 1000
 
 
 def absolute(folder: str, path: str) -> str:

@@ -1,15 +1,14 @@
 """What runs code for the IDE, as the IDE needs it: files go in and out by value.
 
-Nothing here runs anything. Code of an agent's belongs into a sandbox, which is put into a product's
-`runner`; without one, whatever would run code is refused.
+Code of an agent's is run in the sandbox, and never in the harness's process.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from simharness.api import Refused
+from simharness.api import sandbox
 from simharness.models.ide.tables import Outcome  # noqa: TC001  (hints of rows are read)
 
 if TYPE_CHECKING:
@@ -27,6 +26,10 @@ class CaseRun:
     message: str = ""
 
 
+BAD = ("failed", "error", "cut", "not_run")
+"""Outcomes of tests that count as failed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRun:
     """What came of a run of tests."""
@@ -42,8 +45,12 @@ class SuiteRun:
     @property
     def passed(self) -> bool:
         """Tell whether tests ran and none failed."""
-        bad = any(test.outcome in ("failed", "error") for test in self.tests)
-        return bool(self.tests) and not bad and not self.error
+        return bool(self.tests) and not self.failed and not self.error
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed, or were never run to their end."""
+        return sum(test.outcome in BAD for test in self.tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +89,23 @@ class Runner(Protocol):
         ...
 
 
-class NoRunner:
-    """Stands where no sandbox is: refuses whatever would run code."""
+class SandboxRunner:
+    """Runs Python in the sandbox; what comes out is an input of the episode."""
 
-    def run_tests(self, op: Operation, files: Mapping[str, str], paths: Sequence[str]) -> NoReturn:
-        """Refuse `unavailable`."""
-        raise Refused("unavailable", NO_SANDBOX)
+    def run_tests(self, op: Operation, files: Mapping[str, str], paths: Sequence[str]) -> SuiteRun:
+        """Run the tests below some paths, or all if none.
+
+        Raises UsageError where no sandbox is installed.
+        """
+        result = sandbox.run_job(op.world, sandbox.Tests(files=files, paths=tuple(paths)))
+        tests = tuple(
+            CaseRun(test_id=test.test_id, outcome=test.outcome, message=test.message)
+            for test in result.tests
+        )
+        printed = (*(test.output for test in result.tests), result.stdout, result.stderr)
+        return SuiteRun(
+            tests=tests, error=reason_of(result), output="".join(printed), fuel=result.fuel
+        )
 
     def run_python(
         self,
@@ -96,11 +114,46 @@ class NoRunner:
         arguments: Sequence[str],
         stdin: str,
         folder: str,
-    ) -> NoReturn:
-        """Refuse `unavailable`."""
-        raise Refused("unavailable", NO_SANDBOX)
+    ) -> ProgramRun:
+        """Run `python ARGUMENTS...` in a folder of the repository.
+
+        Raises UsageError where no sandbox is installed.
+        """
+        job = sandbox.Command(files=files, arguments=tuple(arguments), stdin=stdin, folder=folder)
+        result = sandbox.run_job(op.world, job)
+        code = result.exit_code
+        reason = reason_of(result)
+        return ProgramRun(
+            exit_code=CUT_OFF.get(result.end, 1) if code is None else code,
+            stdout=result.stdout,
+            stderr=result.stderr + (f"python: {reason}\n" if reason else ""),
+            files={path: text_of(content) for path, content in result.files.items()},
+            fuel=result.fuel,
+        )
 
 
-NO_SANDBOX = "there is no sandbox to run code in"
+CUT_OFF = {
+    sandbox.End.FUEL: 137,
+    sandbox.End.OUTPUT: 141,
+    sandbox.End.STACK: 139,
+    sandbox.End.CRASHED: 134,
+}
+"""Exit codes of programs that were cut off: those of the signals that would have ended them."""
+
+
+def reason_of(result: sandbox.Result) -> str:
+    """Say why a run was cut off or couldn't begin; empty where it came to its end."""
+    if result.end in (sandbox.End.DONE, sandbox.End.EXITED):
+        return result.detail
+    return (
+        f"cut off ({result.end}): {result.detail}" if result.detail else f"cut off ({result.end})"
+    )
+
+
+def text_of(content: str | bytes | None) -> str | None:
+    """Give what a program wrote as text: the repository holds nothing else."""
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+
+
 FUEL_PER_TICK = 1_000
 """Instructions that take a microsecond of simulated time."""

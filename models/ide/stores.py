@@ -16,7 +16,7 @@ from simharness.models.ide.repository.objects import (
     make_commit,
 )
 from simharness.models.ide.repository.worktree import Worktree
-from simharness.models.ide.runner import NoRunner
+from simharness.models.ide.runner import SandboxRunner
 from simharness.models.ide.tables import (
     Branch,
     CiJob,
@@ -61,8 +61,8 @@ class IdeStores(Product):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.runner: Runner = NoRunner()
-        """What runs code; it refuses to until a sandbox is put here."""
+        self.runner: Runner = SandboxRunner()
+        """What runs code."""
         self.hidden_tests: Mapping[str, str] = {}
         """Tests that nobody but the grader sees, by path."""
         self.pages: Mapping[str, str] = {}

@@ -8,7 +8,8 @@ from typing import Literal
 from simharness.api import Instant, Row
 
 JobStatus = Literal["queued", "running", "passed", "failed"]
-Outcome = Literal["passed", "failed", "error", "skipped"]
+Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed", "cut", "not_run"]
+"""`cut`: the run ended during this test; `not_run`: before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

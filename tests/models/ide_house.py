@@ -15,6 +15,7 @@ from simharness.models.ide.initial import Entry, Start, put
 from simharness.product.product import resolve_settings
 from simharness.product.tool import Renderer
 from simharness.units import parse_duration
+from tests.models.ide_runner import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -73,8 +74,7 @@ class House:
         templates = {name: spec.template(()) for name, spec in Ide.specs().items()}
         settings = resolve_settings(Ide, profile, config or {})
         self.ide = Ide(self.world, templates, settings, 0)
-        if runner is not None:
-            self.ide.runner = runner
+        self.ide.runner = Scripted() if runner is None else runner
         put(self.ide, start)
         self.agent = Actor(self.world, "agent", 0)
         self._started = 0

@@ -141,15 +141,6 @@ def test_flaky_tests_fail_by_chance_and_by_seed() -> None:
     assert 10 < sum(few) < 60
 
 
-def test_without_a_sandbox_a_job_says_so() -> None:
-    house = House()
-    push(house, "fine\n")
-    house.wait("1s")
-    told = house.call("ci_status", job_id=1)["ci_jobs"][0]
-    assert told["status"] == "failed"
-    assert "error: there is no sandbox to run code in" in told["log"]
-
-
 def test_a_well_run_ide_has_no_findings() -> None:
     house = House(profile="production", runner=Scripted(suite=MIXED), seed=3, drawn=True)
     for number in range(4):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from simharness.api import Refused
 from simharness.models.ide.initial import Start
 from simharness.models.ide.runner import ProgramRun
 from simharness.models.ide.terminal.cut import cut
@@ -13,14 +12,13 @@ from tests.models.ide_real import house_of, typed
 from tests.models.ide_runner import Scripted
 
 
-def test_without_a_sandbox_nothing_is_run() -> None:
+def test_what_a_line_did_before_it_runs_something_is_done() -> None:
     house = House()
-    assert house.refused("run_tests").code == "unavailable"
-    assert house.refused("run_command", command="python src/shop.py; ls").code == "unavailable"
-    assert typed(house, "python nowhere.py").exit_code == 2
-    told = house.call("run_command", command="echo x > made; python -c 1")
-    assert isinstance(told, Refused)
-    assert house.text("made") == "x\n"  # done before
+    running = house.start("run_command", command="echo x > made; python -c 1; rm made")
+    house.wait("1ms")
+    assert house.text("made") == "x\n"
+    house.ended(running)
+    assert house.text("made") is None
 
 
 def test_python_runs_over_the_files_as_they_are_and_its_files_come_back() -> None:
@@ -164,6 +162,9 @@ def test_a_line_cannot_fill_the_machine() -> None:
     assert house.ide.tree.entries["a"].text
     assert len("".join(f.text for f in house.ide.tree.entries.values())) < 8_000_000
     assert typed(house, "echo " + "{a,b}" * 40).exit_code == 1
+    many = typed(house, "touch " + "{a,b}" * 12)
+    assert (many.exit_code, "No space left on device" in many.stderr) == (1, True)
+    assert len(house.ide.tree.entries) == 3_000
     assert typed(house, "(" * 60 + "true" + ")" * 60).exit_code == 2
 
 

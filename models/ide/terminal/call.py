@@ -30,6 +30,8 @@ FILE_MAX = 2_000_000
 """Longest file that a command may write, in characters."""
 TREE_MAX = 8_000_000
 """Most characters of all files together."""
+ENTRIES_MAX = 3_000
+"""Most files and folders that there may be; the sandbox takes a little more."""
 
 
 class Trouble(Exception):  # noqa: N818  (the caller's, not ours)
@@ -196,8 +198,15 @@ class Call:
         total = self.shell.size + len(text) - (0 if old is None else len(old.text))
         if len(text) > FILE_MAX or total > TREE_MAX:
             raise Trouble(NO_SPACE)
+        self.require_entry(within)
         self.shell.size = total
         self.tree.write(within, text, self.shell.now)
+
+    def require_entry(self, within: str) -> None:
+        """Refuse a file or folder more than there may be. Raises Trouble."""
+        entries = self.tree.entries
+        if within not in entries and len(entries) >= ENTRIES_MAX:
+            raise Trouble(NO_SPACE)
 
     def shown(self, place: Place) -> str:
         """Give a path as one that stands in the root would write it."""

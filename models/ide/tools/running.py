@@ -50,7 +50,7 @@ class RunningTools(SharingTools):
             tx.commit()
         return {
             "passed": sum(test.outcome == "passed" for test in ran.tests),
-            "failed": sum(test.outcome in ("failed", "error") for test in ran.tests),
+            "failed": ran.failed,
             "tests": [
                 {"id": test.test_id, "outcome": test.outcome, "message": test.message}
                 for test in ran.tests

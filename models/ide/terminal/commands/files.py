@@ -79,6 +79,7 @@ def mkdir(call: Call) -> int:
                 within = Place(path, "").inner
                 if within is None:
                     raise Trouble(DENIED)
+                call.require_entry(within)
                 call.tree.make_folder(within, call.shell.now)
                 if "v" in options:
                     shown = name if "p" not in options else call.shown(Place(path, ""))
@@ -113,6 +114,7 @@ def folders_to_make(call: Call, name: str, *, parents: bool) -> list[str]:
             within = place.inner
             if within is None:
                 raise Trouble(DENIED)
+            call.require_entry(within)
             call.tree.make_folder(within, call.shell.now)
             out.append(here)
     return out

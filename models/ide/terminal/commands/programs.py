@@ -112,6 +112,9 @@ def python(call: Call) -> Generator[Event, object, int]:
     if folder is None:
         call.err.write("python: code is run in the repository only\n")
         return 2
+    if folder and not any(call.tree.file(path) for path in call.tree.below(folder)):
+        call.err.write("python: code is run in folders that hold files\n")
+        return 2
     ran = yield from call.shell.host.run_python(words, stdin, folder)
     for path, text in sorted(ran.files.items()):
         if text is not None:
