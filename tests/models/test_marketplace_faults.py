@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.faults import TWIN
+from simharness import env
 from simharness.api import format_instant
+from simharness.models.marketplace.policies.book import expert
 from simharness.models.marketplace.tables import Coupon, Provider, Service, Slot
 from tests.models.market_house import ANN, BOB, CEM, House, at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from simharness.api import Row
+    from simharness.product.policy import Action, Observation, Task
 
 SLOW = "0.5s"
 
@@ -132,6 +137,34 @@ def test_a_repair_counts_each_use() -> None:
     house = House({"coupon.claim": "check_then_set"})
     house.market.repair({"lock:coupons"})
     assert house.market.coupon_claim == "atomic"
+
+
+# --- lost-confirmation ----------------------------------------------------------------------------
+
+
+def believing(task: Task) -> Generator[Action, Observation, None]:
+    """Play as the expert, but take a booking that is told as failed for not made."""
+    play = expert(task)
+    action = next(play)
+    while True:
+        told = yield action
+        answer = dict(told.results[0]) if told.results else {}
+        if answer.get("tool") == "confirm_booking" and told.error == "unavailable":
+            answer["error"] = {"code": "hold_expired", "message": "", "retryable": False}
+            told = replace(told, results=(answer,))
+        try:
+            action = play.send(told)
+        except StopIteration:
+            return
+
+
+def test_who_believes_a_failure_that_was_none_loses_the_reward_by_the_time_out() -> None:
+    fault = "marketplace.lost-confirmation"
+    verdict = env.run("marketplace/book", seed=1, policy=believing, faults=[fault]).verdict
+    assert verdict.headline == "harness, H122, proved (closed)"
+    assert [(arm.repaired, arm.score) for arm in verdict.arms] == [(("timeout",), 1_000_000)]
+    sound = env.run("marketplace/book", seed=1, policy=believing, config=TWIN[fault])
+    assert sound.verdict.headline == "ok"
 
 
 # --- wrong-offset ---------------------------------------------------------------------------------
