@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError, UsageError
+from simharness.sandbox.job import MEMORY_MAX
 
 if TYPE_CHECKING:
-    from wasmtime import Engine
+    from wasmtime import Config, Engine
     from wasmtime.component import Component
 
 DIGEST = "f460b7c3e9bef2f158fc548ae2c438ded0c5569fc2ca240d40deaaac54b985ce"
@@ -33,6 +34,22 @@ IDENTITY = f"cpython-3.14-wasm/{DIGEST[:12]}"
 
 STACK_BYTES = 2 * 1024 * 1024
 """Machine stack of the guest, past which a run ends as `stack`; a thread has 8 MB."""
+INSTANCES_MAX = 32
+"""Jobs that the threads of one process may run at one time."""
+POOL = {
+    "total_component_instances": INSTANCES_MAX,
+    "total_core_instances": 40 * INSTANCES_MAX,
+    "max_core_instances_per_component": 40,
+    "total_memories": INSTANCES_MAX,
+    "max_memory_size": MEMORY_MAX,
+    "linear_memory_keep_resident": 64 * 1024 * 1024,
+    "total_tables": 10 * INSTANCES_MAX,
+    "max_tables_per_component": 20,
+    "table_elements": 20_000,
+    "table_keep_resident": 1024 * 1024,
+    "max_unused_warm_slots": 1,
+}
+"""How many instances there is room for, of what size, and how much memory stays with a place."""
 CACHE_VARIABLE = "SIMHARNESS_CACHE"
 INSTALL = "run: pip install 'simharness[ide]'"
 
@@ -56,7 +73,25 @@ def engine() -> Engine:
     config.max_wasm_stack = STACK_BYTES
     # The bits of a NaN are the processor's own choice otherwise.
     config.cranelift_nan_canonicalization = True
+    keep_memory(config)
     return wasmtime.Engine(config)
+
+
+def keep_memory(config: Config) -> None:
+    """Let an instance take over the memory of an ended one, laid out anew by copying.
+
+    Otherwise each page that an instance touches is a fault of the machine's, and those take as long
+    as a run of two tests. wasmtime's Python has no name of its own for this, so its binding of C
+    is called; nothing but time depends on it.
+    """
+    from wasmtime import _ffi
+
+    ffi: Any = _ffi
+    pool = ffi.wasmtime_pooling_allocation_config_new()
+    for name, value in POOL.items():
+        getattr(ffi, f"wasmtime_pooling_allocation_config_{name}_set")(pool, value)
+    ffi.wasmtime_pooling_allocation_strategy_set(config.ptr(), pool)
+    ffi.wasmtime_pooling_allocation_config_delete(pool)
 
 
 def wasm() -> bytes:

@@ -44,7 +44,8 @@ class Events:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.stopped: Stop | None = None
+        self.stopped: tuple[End, str] | None = None
+        """Why the run had to end."""
         self.done = False
         self._count = 0
         self._bytes = 0
@@ -64,11 +65,11 @@ class Events:
         try:
             self._take(text)
         except Stop as stop:
-            self.stopped = self.stopped or stop
+            self.stopped = self.stopped or (stop.end, stop.detail)
             raise
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             forged = Stop(End.CRASHED, f"an event of no known shape ({type(error).__name__})")
-            self.stopped = self.stopped or forged
+            self.stopped = self.stopped or (forged.end, forged.detail)
             raise forged from None
 
     def _take(self, text: str) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PATH_MAX = 1000
 """Characters of a path, from the root of the folder."""
+MEMORY_MAX = 512 * 1024 * 1024
+"""What `Limits.memory_bytes` may be."""
 INSTANT = 1_700_000_000_000_000
 """When time begins inside where nobody says otherwise: microseconds since 1970."""
 
@@ -25,7 +27,7 @@ class Limits:
     fuel: int = 2_000_000_000
     """WebAssembly instructions, bytes filled and copied included: about a second a billion."""
     memory_bytes: int = 192 * 1024 * 1024
-    """Memory of the whole interpreter, which takes some 30 MB of it for itself."""
+    """Memory of the whole interpreter, which takes some 30 MB of it for itself; at most 512 MiB."""
     output_bytes: int = 1024 * 1024
     """What it may print, both streams together."""
     file_bytes: int = 8 * 1024 * 1024
@@ -103,6 +105,8 @@ Job: TypeAlias = Tests | Command | Calls
 
 def request(job: Job) -> str:
     """Give the text that begins a run. Raises UsageError for files that can't be laid out."""
+    if job.limits.memory_bytes > MEMORY_MAX:
+        raise UsageError(f"{job.limits.memory_bytes} bytes of memory", f"give up to {MEMORY_MAX}")
     texts: dict[str, str] = {}
     raw: dict[str, str] = {}
     total = 0

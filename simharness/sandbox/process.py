@@ -91,7 +91,7 @@ class ProcessSandbox:
                 input=f"{asked}\n".encode(),
                 capture_output=True,
                 env={"PYTHONHASHSEED": "0", "LANG": "C.UTF-8"},
-                timeout=2 * seconds + 5,
+                timeout=20 * seconds + 60,
                 preexec_fn=limit,
                 check=False,
             )

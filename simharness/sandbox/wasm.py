@@ -13,6 +13,8 @@ from simharness.sandbox.job import request, steps
 from simharness.sandbox.result import End
 
 if TYPE_CHECKING:
+    from wasmtime import Store
+
     from simharness.sandbox.job import Job
     from simharness.sandbox.result import Result
 
@@ -101,11 +103,23 @@ def attempt(made: Instances, job: Job, begin: str, calls: tuple[str, ...]) -> Re
 
     Raises Failure, or what wasmtime raises, when it wasn't the program that failed.
     """
-    from wasmtime import Store, WasmtimeError
+    from wasmtime import Store
+
+    store = Store(made.engine)
+    try:
+        return run_in(store, made, job, begin, calls)
+    finally:
+        # Not left to the collector: an instance has hundreds of megabytes, and its place.
+        made.running.events = None
+        store.close()
+
+
+def run_in(store: Store, made: Instances, job: Job, begin: str, calls: tuple[str, ...]) -> Result:
+    """Run a job in an instance in this store."""
+    from wasmtime import WasmtimeError
 
     events = made.running.events = Events(job)
     budget = job.limits.fuel
-    store = Store(made.engine)
     store.set_fuel(budget)
     store.set_limits(memory_size=job.limits.memory_bytes)
     instance = made.linker.instantiate(store, made.component)
@@ -120,8 +134,6 @@ def attempt(made: Instances, job: Job, begin: str, calls: tuple[str, ...]) -> Re
         end, detail = stop.end, stop.detail
     except WasmtimeError as error:
         end, detail = ended_by(str(error), events)
-    finally:
-        made.running.events = None
     if end is End.DONE and not events.done:
         end, detail = End.CRASHED, "the runner ended without saying so"
     used = budget if end in (End.FUEL, End.STACK) else budget - store.get_fuel()
@@ -140,7 +152,7 @@ def wasmtime_error() -> type[Exception]:
 def ended_by(message: str, events: Events) -> tuple[End, str]:
     """Say what a trap means. Raises Failure for what is none."""
     if events.stopped is not None:
-        return events.stopped.end, events.stopped.detail
+        return events.stopped
     if OUT_OF_FUEL in message:
         return End.FUEL, "out of fuel"
     if OUT_OF_STACK in message:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -256,6 +258,8 @@ def test_files_that_can_t_be_laid_out_are_refused() -> None:
         run(Tests(files={"a": "", "a/b": ""}))
     with pytest.raises(UsageError, match="over the sandbox's limits"):
         run(Tests(files={"a": "x" * 200}, limits=Limits(file_bytes=100)))
+    with pytest.raises(UsageError, match="bytes of memory"):
+        run(Tests(files={}, limits=Limits(memory_bytes=2**30)))
     with pytest.raises(UsageError, match="object of a class of its own"):
         run(Calls(files={}, calls=(Call(target="m:f", args=(object(),)),)))
 
@@ -326,6 +330,33 @@ def test_a_damaged_package_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(component, "DIGEST", "0" * 64)
     with pytest.raises(Exception, match="not the one that belongs here"):
         component.wasm()
+
+
+def test_threads_run_jobs_at_one_time() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(run, [Tests(files=TWO)] * 24))
+    assert set(map(Result.pack, results)) == {run(Tests(files=TWO)).pack()}
+
+
+def test_the_place_of_a_run_is_free_when_it_has_ended() -> None:
+    job = Command(files={}, arguments=("-c", "import os; os._exit(0)"))
+    gc.disable()
+    try:
+        for _ in range(component.INSTANCES_MAX + 2):
+            assert run(job).end is End.EXITED
+    finally:
+        gc.enable()
+
+
+def test_a_job_finds_nothing_of_the_one_before() -> None:
+    marker = "'not' + 'hing ' + 'else has this'"
+    kept = f"import sys\nsys.marker = [{marker} * 50 for _ in range(1000)]\nprint(len(sys.marker))"
+    assert command("-c", kept).stdout == "1000\n"
+    look = (
+        f"import sys\nprint(hasattr(sys, 'marker'), b'never'.hex(), {marker} in str(sys.modules))"
+    )
+    assert command("-c", look).stdout.startswith("False")
+    assert command("-c", kept) == command("-c", kept)
 
 
 def test_a_forked_worker_runs_jobs_too() -> None:
