@@ -9,6 +9,7 @@ import pytest
 from benchmarks.faults import TWIN
 from benchmarks.scenario_plays import taking_over
 from simharness import env
+from simharness.models.helpdesk import Helpdesk
 from simharness.models.marketplace import Marketplace
 from simharness.product.registry import load_scenario
 from tests.models.playing import play, roads
@@ -33,6 +34,8 @@ CASES = {
     "marketplace/group": Case(range(10), 6, (100, 102)),
     "marketplace/earliest": Case(range(10), 5, (100, 142)),
     "marketplace/waitlist": Case(range(10), 6, (101,)),
+    "helpdesk/double-charge": Case(range(10), 8, (100, 101)),
+    "helpdesk/legit-charge": Case(range(10), 8, (100, 101)),
     "helpdesk/escalate": Case(range(10), 6, (0, 3)),
     "helpdesk/triage": Case(range(10), 10, (1, 2)),
     "helpdesk/partial-refund": Case(range(10), 7, (100, 101)),
@@ -43,8 +46,9 @@ IDLE = ("null", "refuse", "random", "spam")
 scenarios = pytest.mark.parametrize("scenario", CASES)
 
 
-def test_each_scenario_of_the_marketplace_is_played() -> None:
-    assert {scenario.id for scenario in Marketplace.scenarios} <= CASES.keys()
+def test_each_scenario_is_played() -> None:
+    products = (Marketplace, Helpdesk)
+    assert {scenario.id for product in products for scenario in product.scenarios} == CASES.keys()
 
 
 @scenarios
