@@ -122,6 +122,14 @@ def test_the_reference_copes_with_colleagues(event: str, seconds: int) -> None:
     assert episode.reward == FULL, failing(episode)
 
 
+def test_an_original_that_its_customer_opens_again_is_live() -> None:
+    pins = {**QUIET, "state_2": "solved", "live": "unsolved"}
+    writes = {"event_0": "writes", "seconds_0": 15, "about_0": 2}
+    assert into(played(expert, pins), OLD) is None
+    episode = played(expert, {**pins, **writes})
+    assert (episode.reward, into(episode, OLD)) == (FULL, TICKETS + 3)
+
+
 @pytest.mark.parametrize(("mail", "new"), [("same", 1), ("other", 1)])
 def test_what_comes_in_time_is_seen_to(mail: str, new: int) -> None:
     pins = {**QUIET, "event_0": "mails", "seconds_0": 40, "about_0": 2, "mail_0": mail}

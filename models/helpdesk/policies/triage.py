@@ -132,16 +132,16 @@ class Sorter:
         """Say what a ticket is about."""
         return self.routing.matter(row["subject"], row["body"])
 
-    def earlier(self, row: Shown) -> list[Shown]:
-        """Give what a ticket may be a duplicate of, oldest first, by what is known."""
+    def earlier(self, row: Shown, *, live: bool = True) -> list[Shown]:
+        """Give what a ticket is a duplicate of by what is known, or may be, oldest first."""
         rows = [
             other
             for other in self.known.values()
             if other["customer_id"] == row["customer_id"]
             and age(other) < age(row)
             and self.matter(other) == self.matter(row)
-            and other["merged_into"] is None
-            and self.routing.goes_on(other["status"])
+            and other["status"] != "closed"
+            and (self.routing.goes_on(other["status"]) or not live)
         ]
         return sorted(rows, key=age)
 
@@ -179,7 +179,13 @@ class Sorter:
         return row["assignee_id"] not in (None, place.agent) or row["status"] != "new"
 
     def original(self, row: Shown) -> ask.Part:
-        """Find the live original of a ticket, looking at each candidate as it is now."""
+        """Find the live original of a ticket, looking at each candidate as it is now.
+
+        A customer who writes opens again what was solved.
+        """
+        for other in self.earlier(row, live=False):
+            if not self.routing.goes_on(other["status"]):
+                yield from self.read(other["id"])
         while True:
             found = self.earlier(row)
             if not found:
