@@ -117,15 +117,17 @@ def unheard_failures(story: Story) -> Iterator[Finding]:
     """Find events that something under way had failed, which nobody took.
 
     So the books say for ever that it is under way. Where money was moved instead, they differ from
-    the ledger (H226); and what failed at once was told by the answer itself.
+    the ledger (H226); and what failed at once was told by the answer itself. A sender that gave up
+    may have been heard all the same, by somebody who took longer than it waited.
     """
     ends = {op_of(row): row for row in story.of("WEBHOOKEND")}
+    heard = {row.values["event"] for row in story.of("APPLIED", "IGNORED")}
     begun: set[tuple[str, str]] = set()
     for first in story.of("WEBHOOK"):
         v = first.values
         place = v["webhook"], v["ref"]
         last = ends.get(op_of(first))
-        untaken = last is not None and last.values["reason"] in UNTAKEN
+        untaken = v["event"] not in heard and last is not None and last.values["reason"] in UNTAKEN
         if last is not None and untaken and place in begun and v["kind"].endswith(".failed"):
             how = last.values["reason"].replace("_", " ")
             yield Finding(

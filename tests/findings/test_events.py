@@ -10,6 +10,7 @@ from simharness.findings.events import (
     misapplied_events,
     repeated_jobs,
     unfounded_messages,
+    unheard_failures,
 )
 from tests.findings.journal import Journal
 
@@ -151,6 +152,30 @@ def test_what_is_sent_given_up_or_unheard_is_not_lost() -> None:
     j.relayed("lost")
     (finding,) = j.found(lost_events)
     assert finding.evidence == {"ref": "charges:1", "kind": "paid", "outbox": "outbox"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "kinds", "heard", "found"),
+    [
+        ("given_up", ("pending", "refund.failed"), False, ["H229"]),
+        ("unheard", ("pending", "refund.failed"), False, ["H229"]),
+        ("given_up", ("pending", "refund.failed"), True, []),  # by who took longer than it waited
+        ("delivered", ("pending", "refund.failed"), False, []),
+        ("given_up", ("refund.failed",), False, []),  # failed at once, as the answer told
+        ("given_up", ("pending", "refund.updated"), False, []),  # money that moved is H226
+    ],
+)
+def test_a_failure_that_nobody_took_is_a_missed_record(
+    reason: str, kinds: tuple[str, ...], heard: bool, found: list[str]
+) -> None:
+    j = Rows()
+    for n, kind in enumerate(kinds):
+        values = {"owner": "hook/x", "n": n, "webhook": "hook", "event": f"ev-{n}"}
+        j.add("WEBHOOK", 0, **values, kind=kind, ref="charges:1", created=n)
+        j.add("WEBHOOKEND", 1, **values, reason=reason if kind != "pending" else "delivered")
+    if heard:
+        j.applied(f"ev-{len(kinds) - 1}", 1, t=2)
+    assert j.codes(unheard_failures) == found
 
 
 @pytest.mark.parametrize(

@@ -619,7 +619,7 @@ def test_without_fencing_the_late_write_is_found(bench: Callable[..., Bench], ho
     assert code(put(b, one, how)) == "ok"
     (finding,) = [f for f in found(b) if f.code == "H315"]
     assert finding.mechanism == "lease:items"
-    assert finding.evidence == {"key": "items", "holder": "worker-a#1", "expired_at": TTL}
+    assert finding.evidence == {"key": "items", "holder": "worker-a", "expired_at": TTL}
     assert b.world.alarms > 0
 
 
