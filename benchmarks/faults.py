@@ -34,6 +34,7 @@ from simharness.blame.verdict import Class
 from simharness.env import run
 from simharness.findings.detect import harness_findings
 from simharness.product.registry import load_product
+from simharness.rollout.collector import seldom_collected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -270,4 +271,6 @@ def measured(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # Worker processes are forks, and take it over.
+    with seldom_collected():
+        sys.exit(main())

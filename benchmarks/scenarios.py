@@ -31,6 +31,7 @@ from simharness.episode.policies import policy_names, scripted
 from simharness.errors import SimharnessError
 from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
+from simharness.rollout.collector import seldom_collected
 from simharness.rollout.request import parse_seeds
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ def show(scenario: str, lines: Sequence[Line], seconds: float, *, as_json: bool)
     if as_json:
         rows = [line._asdict() for line in lines]
         record = {"case": scenario, "failed": failed, "seconds": round(seconds, 1), "lines": rows}
-        print(json.dumps(record))
+        print(json.dumps(record), flush=True)
         return
     print(f"{scenario}: {failed} lines fail ({seconds:.0f} s)")
     width = max(len(line.name) for line in lines)
@@ -359,4 +360,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # Worker processes are forks, and take it over.
+    with seldom_collected():
+        sys.exit(main())

@@ -30,6 +30,7 @@ from simharness.findings.story import story_of_record, tell
 from simharness.product.registry import load_product
 from simharness.recording.reader import parse
 from simharness.recording.writer import FrameLog
+from simharness.rollout.collector import seldom_collected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,9 +125,9 @@ def report(scenario: str, policy: str, load: str, tally: Tally, seconds: float) 
         "detect_share": round(tally.detect_ns / simulate, 3),
         "seconds": round(seconds, 1),
     }
-    print(json.dumps(line))
+    print(json.dumps(line), flush=True)
     for text in tally.found[:20]:
-        print(text)
+        print(text, flush=True)
 
 
 def scenarios_of(names: str) -> list[str]:
@@ -164,4 +165,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # Worker processes are forks, and take it over.
+    with seldom_collected():
+        sys.exit(main())
