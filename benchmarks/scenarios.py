@@ -19,11 +19,8 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
-from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.scenario_episode import COUNTED, Measured, measured
-from benchmarks.scenario_plays import replayed, taking_over
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.episode.play import drive
@@ -33,6 +30,21 @@ from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.request import parse_seeds
+from simharness.validate.measured import Measured, measured
+from simharness.validate.measures import (
+    REPLAY,
+    TAKEOVER,
+    Measure,
+    baseline,
+    contended,
+    crowd,
+    routes_used,
+    solved,
+    splits,
+    varied,
+    world,
+)
+from simharness.validate.plays import replayed, taking_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,32 +53,10 @@ if TYPE_CHECKING:
     from simharness.product.policy import Policy
 
 CHUNK = 20
-FULL = 1_000_000
 SHAPE_SEEDS = 500
 """Episodes at the first load that shapes are counted in."""
 DONORS = 3
 """Episodes of the commonest shape that are replayed blindly."""
-REPLAY, TAKEOVER = "replay", "takeover"
-
-USERS_MIN = 20
-SHAPES_MIN = 12
-TOP_SHARE_MAX = 0.3
-CALLS_MIN = 6
-CONTENTION_MIN = 0.3
-ATTEMPT_MAX = 0.5
-HIT_RATE_MIN = 0.3
-REPLAY_MAX = 0.3
-
-
-class Line(NamedTuple):
-    """One line of the table."""
-
-    name: str
-    value: Any
-    """Text, number, or JSON."""
-    ok: bool | None
-    """None for what is only told."""
-    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +126,9 @@ class Pool:
             self._pool.shutdown(cancel_futures=True)
 
 
-def jobs(scenario: str, load: str, seeds: range, policy: str = "expert", **rest: Any) -> list[Job]:
+def jobs(
+    scenario: str, load: str, seeds: Sequence[int], policy: str = "expert", **rest: Any
+) -> list[Job]:
     """Cut seeds into jobs."""
     return [
         Job(scenario=scenario, load=load, seeds=tuple(seeds[i : i + CHUNK]), policy=policy, **rest)
@@ -149,7 +141,7 @@ def jobs(scenario: str, load: str, seeds: range, policy: str = "expert", **rest:
 
 def lines_of(
     name: str, seeds: range, loads: Sequence[str], baselines: range, pool: Pool
-) -> Iterator[Line]:
+) -> Iterator[Measure]:
     """Measure a scenario, line by line."""
     _, scenario = load_scenario(name)
     yield splits(name)
@@ -160,12 +152,7 @@ def lines_of(
         yield from world(
             f"load {load}", episodes[load], routes_used(name), all_occur=load == loads[-1]
         )
-    yield Line(
-        "users at the first load",
-        most := max(e.users for e in episodes[loads[0]]),
-        most >= USERS_MIN,
-        f">= {USERS_MIN}",
-    )
+    yield crowd(episodes[loads[0]])
     yield from contended(f"load {loads[-1]}", episodes[loads[-1]])
     yield from varied(first := episodes[loads[0]][:SHAPE_SEEDS])
     policies = [p for p in policy_names(scenario) if p != "expert"]
@@ -178,141 +165,19 @@ def lines_of(
     for donor in [e for e in first if e.shape == top][:DONORS]:
         told = Episode(make_plan(name, donor.seed, loads[0]))
         brief = tuple(told.scenario.brief(told.instance).items())
+        # On its own seed it is no blind replay.
+        strange = [seed for seed in baselines if seed != donor.seed]
         others[f"{REPLAY} of seed {donor.seed}"] = jobs(
-            name, loads[0], baselines, REPLAY, calls=donor.calls, brief=brief
+            name, loads[0], strange, REPLAY, calls=donor.calls, brief=brief
         )
     for what, found in pool.run(scores, others).items():
         yield baseline(what, found)
 
 
-def splits(name: str) -> Line:
-    """Say what the splits are."""
-    scenario = load_scenario(name)[1]
-    train, judged = scenario.seeds_of("train"), scenario.seeds_of("eval")
-    told = f"train {train.start}:{train.stop}, eval {judged.start}:{judged.stop}"
-    return Line("splits have no seed in common", told, ok=True)
-
-
-def solved(at: str, found: Sequence[Measured]) -> Iterator[Line]:
-    """Say whether the reference gets there, and what the detectors say of it."""
-    low = [e for e in found if e.score < FULL]
-    least = min(e.score for e in found) / FULL
-    mean = sum(e.score for e in found) / len(found) / FULL
-    yield Line(f"{at}: expert score min / mean", f"{least:g} / {mean:.4f}", not low, "1 / 1")
-    for e in low[:5]:
-        yield Line(f"  seed {e.seed}", "; ".join(e.unmet)[:160], ok=False)
-    kinds = Counter(e.kind for e in found)
-    yield Line(f"{at}: verdicts", dict(kinds), set(kinds) == {"ok"}, "ok alone")
-    against = [(e.seed, text) for e in found for text in e.found]
-    yield Line(f"{at}: findings against the harness", len(against), not against, "0")
-    for seed, text in against[:5]:
-        yield Line(f"  seed {seed}", text[:160], ok=False)
-    calls = median(len(e.calls) for e in found)
-    yield Line(f"{at}: calls, median", calls, calls >= CALLS_MIN, f">= {CALLS_MIN}")
-    steps, ticks = max(e.steps for e in found), max(e.ticks for e in found)
-    yield Line(
-        f"{at}: most of the budget used, steps / time",
-        f"{steps / 10:.0f} % / {ticks / 10:.0f} %",
-        max(steps, ticks) < 1000,
-        "< 100 %",
-    )
-    wall = 1000 * sum(e.seconds for e in found) / len(found)
-    yield Line(f"{at}: wall time of an episode", f"{wall:.0f} ms", ok=None)
-
-
-def routes_used(scenario: str) -> set[str]:
-    """Give the routes that the scenario's profile sends reads by."""
-    settings = Episode(make_plan(scenario)).product.settings.values
-    return {str(value) for key, value in settings.items() if key.endswith(".route")}
-
-
-def unused(what: str, routes: set[str]) -> bool:
-    """Tell whether something can't occur, because the profile reads by no such route."""
-    if what == COUNTED["replica"]:
-        return not routes & {"replica", "sticky"}
-    return what == COUNTED["index"] and "index" not in routes
-
-
-def world(
-    at: str, found: Sequence[Measured], routes: set[str], *, all_occur: bool
-) -> Iterator[Line]:
-    """Say what the world was like that the reference played in; where little goes on, not all is
-    bound to occur."""
-    hits = sum(e.hits for e in found) / max(1, sum(e.cached for e in found))
-    yield Line(
-        f"{at}: hit rate of caches", f"{hits:.3f}", hits >= HIT_RATE_MIN, f">= {HIT_RATE_MIN}"
-    )
-    for what in COUNTED.values():
-        count = sum(e.counts[what] for e in found)
-        told = f"{count / len(found):.2f}"
-        if all_occur and not unused(what, routes):
-            yield Line(f"{at}: {what} an episode", told, count > 0, "> 0")
-        else:
-            yield Line(f"{at}: {what} an episode", told, ok=None)
-
-
-def contended(at: str, found: Sequence[Measured]) -> Iterator[Line]:
-    """Say how often somebody got in the way of the reference's writes."""
-    share = sum(e.met > 0 for e in found) / len(found)
-    yield Line(
-        f"{at}: episodes with contention",
-        f"{share:.3f}",
-        share >= CONTENTION_MIN,
-        f">= {CONTENTION_MIN}",
-    )
-    rate = sum(e.met for e in found) / max(1, sum(e.attempts for e in found))
-    yield Line(
-        f"{at}: contention of an attempt", f"{rate:.3f}", rate <= ATTEMPT_MAX, f"<= {ATTEMPT_MAX}"
-    )
-
-
-def varied(found: Sequence[Measured]) -> Iterator[Line]:
-    """Say how many ways there are to play."""
-    shapes = Counter(e.shape for e in found)
-    yield Line(f"shapes in {len(found)} episodes", len(shapes), len(shapes) >= SHAPES_MIN, ">= 12")
-    top, count = shapes.most_common(1)[0]
-    share = count / len(found)
-    yield Line(
-        "share of the commonest", f"{share:.3f}", share <= TOP_SHARE_MAX, f"<= {TOP_SHARE_MAX}"
-    )
-    yield Line("the commonest", " ".join(top), ok=None)
-    folded = Counter(tuple(fold(e.shape)) for e in found)
-    most = folded.most_common(1)[0][1] / len(found)
-    yield Line(
-        "with repeats and waits left out", f"{len(folded)} shapes, top share {most:.3f}", ok=None
-    )
-
-
-def fold(shape: Sequence[str]) -> Iterator[str]:
-    """Leave out waits, and calls that repeat the one before."""
-    last = ""
-    for call in shape:
-        if call != last and call != "wait":
-            yield call
-            last = call
-
-
-def baseline(what: str, found: Sequence[tuple[int, int]]) -> Line:
-    """Judge the scores of a policy that has to fail, or to take over."""
-    mean = sum(score for _, score in found) / len(found) / FULL
-    if what.startswith(REPLAY):
-        return Line(f"{what}: mean", f"{mean:.3f}", mean < REPLAY_MAX, f"< {REPLAY_MAX}")
-    if what.startswith(TAKEOVER):
-        lost = [seed for seed, score in found if score < FULL]
-        told = f"{min(score for _, score in found) / FULL:g}" + (
-            f" (seeds {lost[:8]})" if lost else ""
-        )
-        return Line(f"expert takes over, {what.partition(' ')[2]}: min", told, not lost, "1")
-    most = max(found, key=lambda pair: pair[1])
-    told = f"{most[1] / FULL:g}" + (f" (seed {most[0]}; mean {mean:.3f})" if most[1] else "")
-    # A lazy policy may be lucky; all others must not be.
-    return Line(f"{what}: max", told, None if what.startswith("lazy") else most[1] <= 0, "0")
-
-
 # --- the command ----------------------------------------------------------------------------------
 
 
-def show(scenario: str, lines: Sequence[Line], seconds: float, *, as_json: bool) -> None:
+def show(scenario: str, lines: Sequence[Measure], seconds: float, *, as_json: bool) -> None:
     """Print the table of a scenario."""
     failed = sum(line.ok is False for line in lines)
     if as_json:

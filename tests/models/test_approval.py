@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.scenario_plays import taking_over
 from simharness import env
 from simharness.models.crm.base import CONTACTS_EACH
 from simharness.models.crm.discounts import Facts, Step, Terms, needs_quote, next_step, standing
@@ -18,6 +17,7 @@ from simharness.models.crm.people.managers import MANAGER
 from simharness.models.crm.policies.approval import Seller, expert, play
 from simharness.models.crm.tables import ApprovalRequest, Contact, ContactStatus, Deal
 from simharness.product.policy import Call
+from simharness.validate.plays import taking_over
 from tests.models.crm_house import REP, House
 from tests.models.playing import broken
 

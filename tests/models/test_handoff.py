@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from benchmarks.scenario_episode import measured
-from benchmarks.scenario_plays import taking_over
 from simharness import env
 from simharness.episode.episode import Episode
 from simharness.episode.policies import GENERIC
@@ -17,6 +15,8 @@ from simharness.models.crm.policies.handoff import Handover, expert, hasty
 from simharness.models.crm.scenarios.handoff import Handoff
 from simharness.models.crm.succession import KEPT_STAGE, RULES, SIGNED_OFF, Terms
 from simharness.product.policy import Call
+from simharness.validate.measured import measured
+from simharness.validate.plays import taking_over
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.scenario_plays import taking_over
 from simharness import env
 from simharness.blame.case import story_of_episode
 from simharness.findings.detect import harness_findings
@@ -15,6 +14,7 @@ from simharness.models.crm.policies.hygiene import expert, put_right
 from simharness.models.crm.scenarios.hygiene import Hygiene, cast_of
 from simharness.product.policy import Call
 from simharness.product.scenario import Drawing
+from simharness.validate.plays import taking_over
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from benchmarks.faults import TWIN
-from benchmarks.scenario_plays import taking_over
 from simharness import env
 from simharness.models.helpdesk import Helpdesk
 from simharness.models.marketplace import Marketplace
 from simharness.product.registry import load_scenario
+from simharness.validate.plays import taking_over
 from tests.models.playing import play, roads
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ class Measured:
     hits: int
     counts: Counter[str]
     users: int
-    """Who called beside the agent."""
+    """Who was there beside the agent at the start."""
     steps: int
     """Thousandths of the budget."""
     ticks: int
@@ -68,6 +68,7 @@ class Measured:
 
 def measured(episode: Episode, policy: Policy) -> Measured:
     """Play an episode to its end and measure it. Raises HarnessError when the harness fails."""
+    users = sum(name.startswith("user/") for name in episode.world.alive)
     start = time.perf_counter()
     drive(episode, policy)
     seconds = time.perf_counter() - start
@@ -86,7 +87,6 @@ def measured(episode: Episode, policy: Policy) -> Measured:
             hits += source == "cache"
     for kind in COUNTED:
         counts[kind] += len(story.kinds.get(kind, ()))
-    users = {owner for owner, _ in story.calls if owner.startswith("user/")}
     return Measured(
         seed=episode.plan.seed,
         score=episode.reward or 0,
@@ -100,7 +100,7 @@ def measured(episode: Episode, policy: Policy) -> Measured:
         cached=cached,
         hits=hits,
         counts=Counter({told: counts[kind] for kind, told in COUNTED.items()}),
-        users=len(users),
+        users=users,
         steps=1000 * len(episode.steps) // episode.steps_max,
         ticks=1000 * episode.world.ticks // episode.ticks_max,
         seconds=seconds,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.scenario_episode import measured
-from benchmarks.scenario_plays import adapted, taking_over
-from benchmarks.scenarios import routes_used, unused
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.product.policy import Call
+from simharness.validate.measured import measured
+from simharness.validate.measures import routes_used, unused
+from simharness.validate.plays import adapted, taking_over
 from tests.models import test_waitlist
 from tests.models.playing import acting, buying
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from benchmarks.scenario_episode import Measured
     from simharness.product.policy import Action, Observation, Policy, Task
+    from simharness.validate.measured import Measured
 
 QUIET = {"users.team": 0, "users.import": "0s", "users.sweep": "0s"}
 
