@@ -60,7 +60,7 @@ def indent_of(line: str) -> int:
             width += 1
         elif c == "\t":
             width += 8 - width % 8
-        elif c not in "\n\r\v\f":
+        elif c not in "\n\r":
             return width
         if width >= INDENT_MAX:
             return INDENT_MAX

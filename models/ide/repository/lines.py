@@ -1,16 +1,21 @@
-"""Which lines differ between two texts: the shortest script of deletions and insertions.
+"""Which lines differ between two texts, as git tells it, and as GNU diff does.
 
-It is Myers' algorithm in linear space (1986): the middle of a shortest path is looked for from both
-ends at once, and both halves are done alike. Of several shortest scripts this gives the one that
-GNU diff and git arrive at, but for files with very many equal lines, where those save work.
+Both look for a shortest script of deletions and insertions, after leaving out lines that would
+confuse the search, and move groups of changed lines to where they are best read.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from simharness.models.ide.repository.confusing import git_leaves, gnu_leaves
+from simharness.models.ide.repository.search import git_patience, gnu_patience, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+Slide: TypeAlias = "Callable[[Sequence[str], int, int, int, int | None], int]"
+"""Says where a group of changed lines ends that may lie in several places."""
 
 
 class Hunk(NamedTuple):
@@ -43,13 +48,58 @@ def at_the_end(lines: Sequence[str], size: int, first: int, last: int, match: in
     return last if match is None else match
 
 
-def hunks(
+class Manner(NamedTuple):
+    """What a program does beside looking for a shortest script."""
+
+    leaves: Callable[[Sequence[str], Sequence[str], int, int], list[bool]]
+    """Which lines it doesn't look at: of a text, of the other one, between equal ends."""
+    patience: Callable[[int], int]
+    """How long it looks, in edits from either end, by the lines of both texts."""
+
+
+GIT = Manner(git_leaves, git_patience)
+GNU = Manner(gnu_leaves, gnu_patience)
+
+
+def hunks(old: Sequence[str], new: Sequence[str], slide: Slide = at_the_end) -> list[Hunk]:
+    """Give the differing stretches of two lists of lines, first to last, as git does."""
+    return _hunks(old, new, GIT, slide)
+
+
+def gnu_hunks(
     old: Sequence[str],
     new: Sequence[str],
-    slide: Callable[[Sequence[str], int, int, int, int | None], int] = at_the_end,
+    *,
+    context: int,
+    seen: Callable[[str], str] | None = None,
 ) -> list[Hunk]:
-    """Give the differing stretches of two lists of lines, first to last."""
-    gone, came = _script(old, new)
+    """Give the differing stretches of two lists of lines, first to last, as GNU diff does.
+
+    It doesn't look at equal lines around all that differs, but for those that it shows, so that
+    what it finds depends on how many these are.
+
+    Args:
+        old: One text's lines.
+        new: The other's.
+        context: Equal lines that are shown around each stretch.
+        seen: What counts of a line, if that isn't all of it.
+    """
+    high = min(len(old), len(new))
+    start = max(_equal_lines(old, new, high) - context, 0)
+    end = max(_equal_lines(old[::-1], new[::-1], high - start) - context, 0)
+    a, b = old[start : len(old) - end], new[start : len(new) - end]
+    if seen is not None:
+        a, b = [seen(line) for line in a], [seen(line) for line in b]
+    return [Hunk(*(start + place for place in hunk)) for hunk in _hunks(a, b, GNU, at_the_end)]
+
+
+def _equal_lines(old: Sequence[str], new: Sequence[str], most: int) -> int:
+    """Count equal lines at the start."""
+    return next((n for n in range(most) if old[n] != new[n]), most)
+
+
+def _hunks(old: Sequence[str], new: Sequence[str], manner: Manner, slide: Slide) -> list[Hunk]:
+    gone, came = _script(old, new, manner)
     _compact(old, gone, came, slide)
     _compact(new, came, gone, slide)
     return _stretches(gone, came)
@@ -73,112 +123,35 @@ def _stretches(gone: list[bool], came: list[bool]) -> list[Hunk]:
     return out
 
 
-def _script(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:
+def _script(
+    old: Sequence[str], new: Sequence[str], manner: Manner
+) -> tuple[list[bool], list[bool]]:
     """Mark the lines that go and those that come; each list has a False more than there are lines.
 
-    A line that the other side doesn't have at all is marked at once and left out of the search.
+    Lines that are left out of the search have changed.
     """
-    gone, came = [False] * (len(old) + 1), [False] * (len(new) + 1)
-    low, high_a, high_b = 0, len(old), len(new)
-    while low < high_a and low < high_b and old[low] == new[low]:
-        low += 1
-    while high_a > low and high_b > low and old[high_a - 1] == new[high_b - 1]:
-        high_a -= 1
-        high_b -= 1
-    there = dict.fromkeys(new[low:high_b])
-    here = dict.fromkeys(old[low:high_a])
-    kept_a = [i for i in range(low, high_a) if old[i] in there]
-    kept_b = [j for j in range(low, high_b) if new[j] in here]
-    for i in range(low, high_a):
-        gone[i] = old[i] not in there
-    for j in range(low, high_b):
-        came[j] = new[j] not in here
+    high = min(len(old), len(new))
+    start = _equal_lines(old, new, high)
+    end = _equal_lines(old[::-1], new[::-1], high - start)
+    end_a, end_b = len(old) - end, len(new) - end
+    gone = [*manner.leaves(old, new, start, end_a), False]
+    came = [*manner.leaves(new, old, start, end_b), False]
+    kept_a = [i for i in range(start, end_a) if not gone[i]]
+    kept_b = [j for j in range(start, end_b) if not came[j]]
     a, b = [old[i] for i in kept_a], [new[j] for j in kept_b]
-    jobs = [(0, len(a), 0, len(b))]
-    while jobs:
-        a0, a1, b0, b1 = jobs.pop()
-        while a0 < a1 and b0 < b1 and a[a0] == b[b0]:
-            a0 += 1
-            b0 += 1
-        while a0 < a1 and b0 < b1 and a[a1 - 1] == b[b1 - 1]:
-            a1 -= 1
-            b1 -= 1
-        if a0 == a1:
-            for j in range(b0, b1):
-                came[kept_b[j]] = True
-        elif b0 == b1:
-            for i in range(a0, a1):
-                gone[kept_a[i]] = True
-        else:
-            x, y = _middle(a, b, a0, a1, b0, b1)
-            jobs += ((a0, x, b0, y), (x, a1, y, b1))
+    removed, added = search(a, b, manner.patience(len(a) + len(b)))
+    for i in removed:
+        gone[kept_a[i]] = True
+    for j in added:
+        came[kept_b[j]] = True
     return gone, came
-
-
-def _middle(
-    a: Sequence[str], b: Sequence[str], a0: int, a1: int, b0: int, b1: int
-) -> tuple[int, int]:
-    """Give a point on a shortest path, where a search from the start meets one from the end.
-
-    `ahead[k]` is how far in `a` a search from the start has come on the diagonal `a - b = k`, and
-    `behind[k]` how far down one from the end has. The ends of both texts differ.
-    """
-    low_k, high_k = a0 - b1, a1 - b0
-    start, end = a0 - b0, a1 - b1
-    odd = (start - end) % 2 != 0
-    none_ahead, none_behind = -1, a1 + 1
-    ahead: dict[int, int] = {start: a0}
-    behind: dict[int, int] = {end: a1}
-    f_min = f_max = start
-    b_min = b_max = end
-    while True:
-        if f_min > low_k:
-            f_min -= 1
-            ahead[f_min - 1] = none_ahead
-        else:
-            f_min += 1
-        if f_max < high_k:
-            f_max += 1
-            ahead[f_max + 1] = none_ahead
-        else:
-            f_max -= 1
-        for k in range(f_max, f_min - 1, -2):
-            low, high = ahead.get(k - 1, none_ahead), ahead.get(k + 1, none_ahead)
-            x = high if low < high else low + 1
-            y = x - k
-            while x < a1 and y < b1 and a[x] == b[y]:
-                x += 1
-                y += 1
-            ahead[k] = x
-            if odd and b_min <= k <= b_max and behind.get(k, none_behind) <= x:
-                return x, y
-        if b_min > low_k:
-            b_min -= 1
-            behind[b_min - 1] = none_behind
-        else:
-            b_min += 1
-        if b_max < high_k:
-            b_max += 1
-            behind[b_max + 1] = none_behind
-        else:
-            b_max -= 1
-        for k in range(b_max, b_min - 1, -2):
-            low, high = behind.get(k - 1, none_behind), behind.get(k + 1, none_behind)
-            x = low if low < high else high - 1
-            y = x - k
-            while a0 < x and b0 < y and a[x - 1] == b[y - 1]:
-                x -= 1
-                y -= 1
-            behind[k] = x
-            if not odd and f_min <= k <= f_max and x <= ahead.get(k, none_ahead):
-                return x, y
 
 
 def _compact(
     lines: Sequence[str],
     changed: list[bool],
     other: list[bool],
-    slide: Callable[[Sequence[str], int, int, int, int | None], int],
+    slide: Slide,
 ) -> None:
     """Move each group of changed lines to where it is best read.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.models.ide.repository.lines import Hunk, hunks, split_lines
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from simharness.models.ide.repository.lines import Hunk
 
 NO_NEWLINE = "\\ No newline at end of file\n"
 CONTEXT = 3
@@ -84,9 +84,3 @@ def _range(first: int, last: int) -> str:
     if last <= first:
         return str(first)
     return str(last) if last == first + 1 else f"{first + 1},{last}"
-
-
-def text_diff(old: str, new: str) -> tuple[list[str], list[str], list[Hunk]]:
-    """Cut two texts into lines and compare them, as diff does."""
-    a, b = split_lines(old), split_lines(new)
-    return a, b, hunks(a, b)

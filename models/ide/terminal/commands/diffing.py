@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from simharness.api import format_instant
-from simharness.models.ide.repository.lines import hunks, split_lines
+from simharness.models.ide.repository.lines import gnu_hunks, split_lines
 from simharness.models.ide.repository.unified import CONTEXT, normal, unified
 from simharness.models.ide.terminal.call import NO_FILE, Call, Place, Trouble
 from simharness.models.ide.terminal.options import BadOption
@@ -124,7 +124,7 @@ def files(
         call.print(f"Binary files {one[0]} and {other[0]} differ\n")
         return 2
     a, b = split_lines(old), split_lines(new)
-    found = differences(a, b, options)
+    found = differences(a, b, options, context)
     if not found:
         return 0
     if "q" in options:
@@ -141,10 +141,8 @@ def files(
     return 1
 
 
-def differences(a: list[str], b: list[str], options: Options) -> list[Hunk]:
+def differences(a: list[str], b: list[str], options: Options, context: int | None) -> list[Hunk]:
     """Give the stretches that differ, by what the options say doesn't count."""
-    if not any(c in options for c in "iwb"):
-        return hunks(a, b)
 
     def seen(line: str) -> str:
         body = line.removesuffix("\n")
@@ -154,7 +152,8 @@ def differences(a: list[str], b: list[str], options: Options) -> list[Hunk]:
             body = BLANKS.sub(" ", body).rstrip(" ")
         return (body.lower() if "i" in options else body) + "\n"
 
-    return hunks([seen(line) for line in a], [seen(line) for line in b])
+    ignoring = any(c in options for c in "iwb")
+    return gnu_hunks(a, b, context=context or 0, seen=seen if ignoring else None)
 
 
 def folders(

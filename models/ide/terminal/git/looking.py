@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from simharness.models.ide.regex import BadPattern, compile_pattern
 from simharness.models.ide.repository.clone import HEADS, GitError
+from simharness.models.ide.repository.indent import by_indent
 from simharness.models.ide.repository.lines import hunks, split_lines
 from simharness.models.ide.repository.objects import SHORT, Commit, Delta, File
 from simharness.models.ide.repository.unified import CONTEXT
@@ -675,7 +676,7 @@ def matching(new: list[str], old: list[str], places: Iterable[int]) -> dict[int,
     """Give where lines of a new text stood in the old one; those that didn't are left out."""
     stands: dict[int, int] = {}
     a = b = 0
-    for hunk in hunks(old, new):
+    for hunk in hunks(old, new, by_indent):
         while a < hunk.a0:
             stands[b] = a
             a += 1
