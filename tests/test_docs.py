@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import simharness
 from simharness import api, errors
+from simharness.blame.statistics import LIMIT, Gate, Method, gate
 from simharness.cli import COMMANDS
 from simharness.episode.plan import KERNEL_SEMANTICS
 from simharness.kernel.journal import COLUMNS, NAMES
@@ -17,6 +19,8 @@ from simharness.models.crm import Crm
 from simharness.models.marketplace import Marketplace
 from simharness.recording.format import FORMAT
 from simharness.rollout.soak import soak
+
+binom: Any = import_module("scipy.stats").binom
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -148,6 +152,36 @@ def test_the_table_of_detectors_names_the_codes_of_each_file() -> None:
         for code in re.findall(r'"([HMA]\d{3})"', text_of(path))
     }
     assert {code for _, code in documented} == found
+
+
+def test_the_gates_tables_are_those_of_the_code() -> None:
+    text = text_of(ROOT / "docs" / "gate.md")
+    fewest, fixed = (
+        [
+            re.findall(r"\d+", line)
+            for line in text[text.index(head) :].split("\n\n")[0].splitlines()[2:]
+        ]
+        for head in ("| failures | Wilson", "| episodes | passes up to")
+    )
+    assert len(fewest) > 3
+    for failures, *counts in fewest:
+        for count, method in zip(counts, Method, strict=True):
+            answers = [gate(int(failures), int(count) - less, LIMIT, method) for less in (1, 0)]
+            assert answers == [Gate.INCONCLUSIVE, Gate.PASS]
+    assert len(fixed) > 3
+    for episodes, passes, fails, *shares in fixed:
+        n, most, least = int(episodes), int(passes), int(fails)
+        around = [gate(k, n, LIMIT) for k in (most, most + 1, least - 1, least)]
+        assert around == [Gate.PASS, Gate.INCONCLUSIVE, Gate.INCONCLUSIVE, Gate.FAIL]
+        chances = [binom.cdf(most, n, p) for p in (0.01, 0.02, 0.03)]
+        chances.append(1 - binom.cdf(least - 1, n, 0.1))
+        assert [round(100 * chance) for chance in chances] == list(map(int, shares))
+
+
+def test_the_gates_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = (b for lang, b in FENCE.findall(text_of(ROOT / "docs" / "gate.md")) if lang)
+    exec(compile(code, "gate.md", "exec"), {})
+    assert capsys.readouterr().out == code.rpartition("  # ")[2]
 
 
 def test_the_table_of_rows_is_that_of_the_journal() -> None:

@@ -31,6 +31,7 @@ COMMANDS = {
     "replay": ("simharness.cli.replay", "replay recordings, bit for bit"),
     "show": ("simharness.cli.show", "what the agent saw, against what was true"),
     "audit": ("simharness.cli.audit", "findings, whose fault, the proof, and the gate of a run"),
+    "compare": ("simharness.cli.compare", "two runs of the same seeds, pair by pair"),
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
     "selfcheck": (
         "simharness.cli.selfcheck",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from simharness.blame.attribution import judge_record
 from simharness.blame.case import case_of_record
 from simharness.blame.chain import chain_of, tell_chain
 from simharness.blame.curve import critical_step, no_return
-from simharness.blame.quarantine import read_reviews, reason_for, settled
-from simharness.blame.statistics import Gate, further_episodes
+from simharness.blame.quarantine import read_reviews
+from simharness.blame.statistics import LIMIT, Gate, Method
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import (
     ProgressLine,
@@ -22,14 +21,20 @@ from simharness.cli.output import (
     reward_number,
     reward_text,
     table,
+    wrapped,
 )
 from simharness.findings.taxonomy import code
-from simharness.rollout.audit import LIMIT, Item, Report, audit, key_of
+from simharness.rollout.audit import Item, Report, audit, judged
 from simharness.rollout.store import split_key
 
 if TYPE_CHECKING:
-    from simharness.recording.reader import EpisodeRecord
+    from collections.abc import Mapping
 
+    from simharness.blame.gate import Decision
+    from simharness.blame.statistics import Rate
+    from simharness.blame.trials import PassK
+
+STRATA_SHOWN = 8
 EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 
 
@@ -40,6 +45,7 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help=f"Failure rate that the gate allows ({LIMIT} for a run; a file has no gate without it).",
 )
+@click.option("--exact", is_flag=True, help="Intervals of Clopper and Pearson instead of Wilson's.")
 @click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
 @click.option(
     "--curve",
@@ -48,7 +54,12 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
-    path: Path, max_rate: float | None, episode: str | None, curve: bool, as_json: bool
+    path: Path,
+    max_rate: float | None,
+    exact: bool,
+    episode: str | None,
+    curve: bool,
+    as_json: bool,
 ) -> int:
     """Judge recordings: findings, whose fault, the proof; for a run the failure rate and a gate."""
     if episode is not None:
@@ -59,6 +70,7 @@ def command(
     report = audit(
         path,
         limit=max_rate if max_rate is not None else LIMIT,
+        method=Method.EXACT if exact else Method.WILSON,
         progress=lambda n: progress.update(n, 0),
     )
     progress.close()
@@ -69,56 +81,132 @@ def command(
         return one(path, None, curve, as_json)
     else:
         page(report)
-    return EXITS[report.gate()] if gated else 0
+    return EXITS[report.decision().answer] if gated else 0
 
 
 def page(report: Report) -> None:
     """Print what a person can act on."""
-    record = report.record()
-    failure = record["failure_rate"]
-    episodes = counted(record["episodes"], "episode")
-    click.echo(f"{report.run}: {episodes}, {record['valid']} valid for training")
-    click.echo("  verdicts: " + ", ".join(f"{kind} {n}" for kind, n in record["verdicts"].items()))
-    click.echo(
-        f"  failures of the harness: {report.failures} ({failure['point']:.1%}; 95 %: "
-        f"{failure['low']:.1%} to {failure['high']:.1%}), quarantined {record['quarantined']}"
-    )
-    click.echo(f"  gate at {report.limit:.1%}: {record['gate']}{what_is_missing(report)}")
+    record, decision = report.record(), report.decision()
+    valid = f"{record['valid']} valid for training"
+    click.echo(f"{report.run}: {counted(record['episodes'], 'episode')}, {valid}")
+    wrapped("verdicts: " + ", ".join(f"{kind} {n}" for kind, n in record["verdicts"].items()))
+    told_scores(record)
+    wrapped(f"failures of the harness: {share(decision.failure)}")
+    wrapped(f"with findings against the harness: {share(decision.contamination)}")
+    told_counting(decision)
+    colour = {Gate.PASS: "green", Gate.FAIL: "red", Gate.INCONCLUSIVE: "yellow"}[decision.answer]
+    answer = click.style(decision.answer, fg=colour, bold=True)
+    click.echo(f"  gate at {decision.limit:.1%}: {answer}")
+    for reason in decision.reasons:
+        wrapped(reason, indent=4)
     for problem in report.problems:
-        click.echo(click.style(f"  {problem}", fg="yellow"))
-    if zero := report.zero_tolerance():
-        click.echo(click.style(f"  never allowed, found: {', '.join(zero)}", fg="red"))
+        if not any(problem in reason for reason in decision.reasons):
+            wrapped(problem)
     if record["codes"]:
         worst = report.codes().most_common(6)
-        table(("code", "episodes", "what"), [(c, n, code(c).explanation) for c, n in worst])
+        table(("code", "episodes", "name"), [(c, n, code(c).slug) for c, n in worst])
+    told_strata(decision)
+    told_trials(decision)
     for item in report.first_to_look_at():
         look(report, item)
 
 
-def what_is_missing(report: Report) -> str:
-    """Say how many further episodes an inconclusive gate needs if the rate stays as it is."""
-    if report.gate() is not Gate.INCONCLUSIVE:
-        return ""
-    more = further_episodes(report.failures, len(report.items), report.limit)
-    if report.unfinished:
-        return " (the run is unfinished)"
-    if more is None:
-        return " (the rate is too close to the limit for any number of episodes)"
-    return f" ({more} more episodes at this rate would decide)"
+def share(rate: Rate) -> str:
+    """Show a rate with its counts and its interval."""
+    return (
+        f"{rate.failures} of {rate.episodes}, {rate.point:.1%} "
+        f"(95 %: {rate.low:.1%} to {rate.high:.1%})"
+    )
+
+
+def told_scores(record: Mapping[str, Any]) -> None:
+    """Print the mean score of all episodes, and of those that aren't quarantined."""
+    score, quarantined = record["score"], record["quarantined"]
+    if score["mean"] is None:
+        return
+    raw, clean = f"{score['mean']:.3f}", score["clean"]
+    without = "" if clean is None else f", {clean:.3f} without the quarantined"
+    wrapped(f"score: mean {raw}{without if quarantined else ''}; quarantined {quarantined}")
+
+
+def told_counting(decision: Decision) -> None:
+    """Print what was counted otherwise than one by one."""
+    if decision.ambiguous_episodes:
+        wrapped(
+            f"ambiguous: {counted(decision.ambiguous_episodes, 'episode')}; the rate lies between "
+            f"{decision.failure.point:.1%} and {decision.ambiguous.point:.1%}"
+        )
+    if decision.poor:
+        wrapped(
+            f"{decision.ambiguous_episodes} of {decision.lost} lost episodes are ambiguous: "
+            "a contract or the taxonomy leaves too much open"
+        )
+    if decision.external:
+        wrapped(f"left out: {counted(decision.external, 'episode')} that failed from outside")
+    if decision.repeated:
+        wrapped(f"counted once: {counted(decision.repeated, 'episode')} that repeat another one")
+    if decision.resampled is not None:
+        low, high = decision.resampled
+        wrapped(
+            f"{counted(decision.instances, 'instance')}, design effect {decision.effect:.2f}: the "
+            f"episodes count as {decision.effective:.0f}; resampled by instance, 95 %: "
+            f"{low:.1%} to {high:.1%}"
+        )
+
+
+def told_strata(decision: Decision) -> None:
+    """Print the strata in which the harness failed, those first that fail the gate."""
+    shown = [stratum for stratum in decision.strata if stratum.rate.failures]
+    shown.sort(key=lambda s: (not s.fails, -s.rate.point))
+    if shown:
+        rows = [
+            (
+                stratum.by,
+                stratum.value,
+                f"{stratum.rate.failures}/{stratum.rate.episodes}",
+                f"{stratum.rate.point:.1%}",
+                f"{stratum.at_least:.1%}" + (" fails" if stratum.fails else ""),
+            )
+            for stratum in shown[:STRATA_SHOWN]
+        ]
+        table(("by", "value", "failures", "rate", "at least"), rows)
+
+
+def told_trials(decision: Decision) -> None:
+    """Print pass^k, where tasks have several trials."""
+    if decision.trials:
+        rows = [
+            (
+                t.raw.k,
+                estimate(t.raw),
+                t.raw.tasks,
+                estimate(t.clean),
+                t.clean.tasks,
+                f"{t.ceiling:.3f}",
+            )
+            for t in decision.trials
+        ]
+        table(("k", "pass^k", "tasks", "clean", "tasks", "at most, by the harness"), rows)
+
+
+def estimate(found: PassK) -> str:
+    """Show pass^k, or that no task has enough trials."""
+    return "-" if found.point is None else f"{found.point:.3f}"
 
 
 def look(report: Report, item: Item) -> None:
     """Print one episode worth a look, with its command."""
     scenario, seed, _ = split_key(item.key)
-    click.echo(f"  {scenario}:{seed} {item.verdict.headline}")
-    click.echo(f"    {item.verdict.sentence}")
+    wrapped(f"{scenario}:{seed} {item.verdict.headline}")
+    wrapped(item.verdict.sentence, indent=4)
     click.echo(f"    simharness audit {report.run} --episode {scenario}:{seed}")
 
 
 def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
     """Tell one episode in full."""
     record = one_episode(path, episode)
-    report = item_of(path, record)
+    reviews = read_reviews(path) if path.is_dir() else {}
+    report = judged(Path(record.path), record, reviews)
     case = case_of_record(record)
     verdict = report.verdict
     points = no_return(case) if curve else []
@@ -164,12 +252,3 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
     if times:
         table(("code", "times", "what"), [(c, n, code(c).explanation) for c, n in times.items()])
     return 0
-
-
-def item_of(path: Path, record: EpisodeRecord) -> Item:
-    """Judge the one episode that is meant, with the reviews of its run."""
-    reviews = read_reviews(path) if path.is_dir() else {}
-    verdict = judge_record(record)
-    key = key_of(record)
-    quarantined, reason = settled(key, reason_for(verdict), reviews)
-    return Item(key, Path(record.path), verdict, quarantined, reason)

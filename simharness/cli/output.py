@@ -28,6 +28,8 @@ def hexadecimal(value: object) -> str:
     raise TypeError(f"{type(value).__name__} can't be shown as JSON")
 
 
+WIDTH = 80
+"""Columns that sentences are wrapped at."""
 ROOM_MIN = 24
 """Characters that the last column of a table keeps on a terminal."""
 CELL_MIN = 8
@@ -104,6 +106,20 @@ def shrink(widths: list[int], room: int) -> bool:
 def cut(text: str, width: int) -> str:
     """Cut a text to a width, and say so."""
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def wrapped(text: str, indent: int = 2) -> None:
+    """Print a sentence, its further lines indented by two more; words stay whole."""
+    first = " " * indent
+    lines = textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    click.echo("\n".join(lines))
 
 
 def counted(number: int, noun: str) -> str:

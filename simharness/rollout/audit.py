@@ -9,23 +9,28 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simharness.blame.attribution import judge_record
+from simharness.blame.attribution import judge_case
+from simharness.blame.case import case_of_record
+from simharness.blame.gate import Decision, Sample, decide
 from simharness.blame.quarantine import read_reviews, reason_for, settled
-from simharness.blame.statistics import Gate, Rate, gate, rate
+from simharness.blame.statistics import LIMIT, Method
+from simharness.episode.plan import load_text
 from simharness.errors import RecordingError, UsageError
-from simharness.findings.taxonomy import code
+from simharness.findings.story import AGENT
+from simharness.product.goal import MILLION
 from simharness.recording.reader import iter_episodes
 from simharness.rollout.collector import seldom_collected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from simharness.blame.case import Case
+    from simharness.blame.quarantine import Review
     from simharness.blame.verdict import Verdict
+    from simharness.findings.finding import Finding
+    from simharness.findings.story import Story
     from simharness.recording.reader import EpisodeRecord
-
-LIMIT = 0.05
-"""Failure rate of the environment above which the harness is the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Item:
     verdict: Verdict
     quarantined: bool
     reason: str
+    sample: Sample
+    """The episode as the gate counts it."""
 
     def record(self) -> dict[str, Any]:
         """Give the item as `--json` prints it."""
@@ -63,39 +70,27 @@ class Report:
 
     run: str
     limit: float
+    method: Method = Method.WILSON
     items: list[Item] = field(default_factory=list[Item])
     problems: list[str] = field(default_factory=list[str])
     """What is wrong with the files: damaged, cut off, still being written."""
-    damaged: bool = False
+    damaged: list[str] = field(default_factory=list[str])
+    """Those of the problems that are recordings which fail a check."""
     unfinished: bool = False
-
-    @property
-    def failures(self) -> int:
-        """Episodes with a decisive finding against the harness, or that it could not finish."""
-        return sum(1 for item in self.items if item.verdict.kind == "harness")
-
-    @property
-    def failure_rate(self) -> Rate:
-        """Failures of the harness among all episodes started."""
-        return rate(self.failures, len(self.items))
 
     def codes(self) -> Counter[str]:
         """Count the episodes in which each code was found."""
         return Counter(c for item in self.items for c in item.verdict.codes)
 
-    def zero_tolerance(self) -> list[str]:
-        """Name the codes found that no run may have even once."""
-        return sorted(c for c in self.codes() if code(c).zero_tolerance)
-
-    def gate(self) -> Gate:
-        """Give the run's answer.
-
-        A damaged recording or a code of zero tolerance fails it, an unfinished run can't pass.
-        """
-        if self.damaged or self.zero_tolerance():
-            return Gate.FAIL
-        found = gate(self.failures, len(self.items), self.limit)
-        return Gate.INCONCLUSIVE if self.unfinished and found is Gate.PASS else found
+    def decision(self) -> Decision:
+        """Let the gate decide. A damaged recording fails it, an unfinished run can't pass."""
+        return decide(
+            [item.sample for item in self.items],
+            self.limit,
+            self.method,
+            damaged=self.damaged,
+            unfinished=self.unfinished,
+        )
 
     def first_to_look_at(self) -> list[Item]:
         """Pick three episodes.
@@ -118,27 +113,39 @@ class Report:
 
     def record(self) -> dict[str, Any]:
         """Give the report as `--json` prints it."""
-        scores = [i.verdict.score for i in self.items if i.verdict.score is not None]
+        clean = (i for i in self.items if not i.quarantined)
         return {
             "run": self.run,
             "episodes": len(self.items),
             "score": {
-                "mean": round(sum(scores) / len(scores) / 1_000_000, 6) if scores else None,
-                "min": min(scores) / 1_000_000 if scores else None,
+                **spread([i.verdict.score for i in self.items]),
+                "clean": spread([i.verdict.score for i in clean])["mean"],
             },
             "valid": sum(i.verdict.valid for i in self.items),
             "verdicts": dict(sorted(Counter(str(i.verdict.kind) for i in self.items).items())),
             "codes": dict(sorted(self.codes().items())),
             "quarantined": sum(i.quarantined for i in self.items),
-            "failure_rate": self.failure_rate.record(),
-            "gate": str(self.gate()),
+            **self.decision().record(),
             "problems": self.problems,
             "items": [item.record() for item in self.items],
         }
 
 
+def spread(scores: Iterable[int | None]) -> dict[str, float | None]:
+    """Give the mean and the least of scores in millionths; None where there are none."""
+    known = [score for score in scores if score is not None]
+    return {
+        "mean": round(sum(known) / len(known) / MILLION, 6) if known else None,
+        "min": min(known) / MILLION if known else None,
+    }
+
+
 def audit(
-    path: Path, *, limit: float = LIMIT, progress: Callable[[int], None] | None = None
+    path: Path,
+    *,
+    limit: float = LIMIT,
+    method: Method = Method.WILSON,
+    progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Audit a run directory, a shard or a recording.
 
@@ -151,7 +158,7 @@ def audit(
             f"a failure rate of {limit} is no limit for the gate: it lies between 0 and 1",
             f"give a share such as {LIMIT}",
         )
-    report = Report(str(path), limit)
+    report = Report(str(path), limit, method)
     reviews = read_reviews(path) if path.is_dir() else {}
     with seldom_collected():
         for file in files_of(path):
@@ -171,7 +178,7 @@ def audit(
     return report
 
 
-def take(report: Report, file: Path, record: EpisodeRecord, reviews: dict[str, Any]) -> None:
+def take(report: Report, file: Path, record: EpisodeRecord, reviews: Mapping[str, Review]) -> None:
     """Judge one recording and add it to the report."""
     key = key_of(record)
     if not record.complete:
@@ -179,12 +186,56 @@ def take(report: Report, file: Path, record: EpisodeRecord, reviews: dict[str, A
         if part:
             report.problems.append(f"{key} in {file.name} is unfinished")
         else:
-            report.damaged = True
-            report.problems.append(f"{key or 'an episode'} in {file.name}: H911, {record.problem}")
+            report.damaged.append(f"{key or 'an episode'} in {file.name}: H911, {record.problem}")
+            report.problems.append(report.damaged[-1])
         return
-    verdict = judge_record(record)
+    report.items.append(judged(file, record, reviews))
+
+
+def judged(file: Path, record: EpisodeRecord, reviews: Mapping[str, Review]) -> Item:
+    """Judge one whole recording, with the reviews of its run.
+
+    Raises DamagedRecording or VersionError for one that can't be read here.
+    """
+    key = key_of(record)
+    case = case_of_record(record)
+    verdict = judge_case(case)
     quarantined, reason = settled(key, reason_for(verdict), reviews)
-    report.items.append(Item(key, file, verdict, quarantined, reason))
+    sample = sample_of(
+        case, verdict, str(record.info.get("policy", "")), record.digest, quarantined
+    )
+    return Item(key, file, verdict, quarantined, reason, sample)
+
+
+def sample_of(case: Case, verdict: Verdict, policy: str, digest: str, quarantined: bool) -> Sample:
+    """Give a judged case as a gate counts it."""
+    plan, story = case.plan, case.story
+    mark = story.steps[-1].pass_mark if story.steps else MILLION
+    called = (exchange.tool for exchange in story.exchanges.values())
+    primary = verdict.primary_finding
+    return Sample(
+        scenario=plan.scenario,
+        seed=plan.seed,
+        policy=policy,
+        load=load_text(plan.load),
+        faults=plan.faults,
+        tools=tuple(sorted({tool for tool in called if tool in story.surface.schemas})),
+        at=tool_of(story, primary) if primary is not None else "",
+        kind=verdict.kind,
+        codes=verdict.codes,
+        passed=None if verdict.score is None else verdict.score >= mark,
+        quarantined=quarantined,
+        digest=digest,
+    )
+
+
+def tool_of(story: Story, finding: Finding) -> str:
+    """Name the tool whose call a finding stands at: of its rows, else the first of its step."""
+    rows = (story.rows[event] for event in finding.events)
+    numbers = [row.values["n"] for row in rows if row.values.get("owner") == AGENT]
+    numbers += [n for n, exchange in story.exchanges.items() if exchange.step == finding.step]
+    found = (story.exchanges[n] for n in numbers if n in story.exchanges)
+    return next((exchange.tool for exchange in found if exchange.step == finding.step), "")
 
 
 def key_of(record: EpisodeRecord) -> str:
@@ -206,4 +257,4 @@ def files_of(path: Path) -> Iterator[Path]:
     yield from found
 
 
-__all__ = ["Item", "Report", "UsageError", "audit"]
+__all__ = ["LIMIT", "Item", "Report", "UsageError", "audit"]

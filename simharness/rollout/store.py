@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness import __version__
 from simharness.blame.quarantine import reason_for
-from simharness.blame.statistics import gate, rate
+from simharness.blame.statistics import LIMIT, gate, rate
 from simharness.errors import RecordingError, UsageError
 from simharness.recording.format import from_os_error
 from simharness.recording.writer import ShardWriter
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from simharness.episode.episode import Episode
     from simharness.rollout.request import Request
 
+VERDICTS = "verdicts.jsonl"
 BLOCK = 64
 """Episodes to a shard."""
-LIMIT = 0.05
-"""Failure rate of the environment above which the harness is the problem."""
 
 
 def split_key(key: str) -> tuple[str, str, str]:
@@ -144,7 +143,7 @@ class RunStore:
         }
         try:
             self._write_about()
-            self._verdicts = (folder / "verdicts.jsonl").open("w", encoding="utf-8")
+            self._verdicts = (folder / VERDICTS).open("w", encoding="utf-8")
         except OSError as error:
             raise from_os_error("write", folder, error) from error
 
@@ -177,7 +176,7 @@ class RunStore:
             self._verdicts.write(json.dumps(line, separators=(",", ":")) + "\n")
             self._verdicts.flush()
         except OSError as error:
-            raise from_os_error("write", self.folder / "verdicts.jsonl", error) from error
+            raise from_os_error("write", self.folder / VERDICTS, error) from error
         self.summary.add(key, verdict)
         self._in_shard += 1
         if self._in_shard == BLOCK:

@@ -109,6 +109,17 @@ class Sell(Scenario["Shop"]):
         return (Criterion("paid", product.orders.table.rows[key].paid, f"orders:{key}"),)
 
 
+class Given(Sell):
+    """Pay one order, though whoever does nothing is paid as well."""
+
+    id = "shop/given"
+
+    def goal(self, product: Shop, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
+        """Look whether there is an order."""
+        key = int(instance["order"])
+        return (Criterion("there", key in product.orders.table.rows, "it is", (f"orders:{key}",)),)
+
+
 PLACES = ("rows", "draw", "start", "people", "user", "prompt", "brief", "goal", "tool")
 
 
@@ -118,6 +129,7 @@ class Shop(Product):
     name = "shop"
     scenarios = (
         Sell(),
+        Given(),
         *(type(f"Breaks{at}", (Sell,), {"id": f"shop/{at}", "breaks": at})() for at in PLACES),
     )
     orders = store(Order, views=("detail",))

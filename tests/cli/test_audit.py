@@ -2,28 +2,86 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from simharness.cli import call
+from tests.cli.conftest import SHOP
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.cli.conftest import Cli
 
 FAULT = "crm.invalidation-lost"
 
 
-def test_a_run_below_the_limit_exits_0_and_one_above_it_1(cli: Cli) -> None:
-    cli("run", "crm/negotiation", "--seed", "0:60", "--policy", "null", "-o", "good")
-    cli("run", "crm/negotiation", "--seed", "0:4", "--fault", FAULT, "--load", 4, "-o", "bad")
-    good, bad = cli("audit", "good"), cli("audit", "bad")
-    assert good.code == 0
-    assert "gate at 5.0%: pass" in good.out
-    assert bad.code == 1
-    assert "gate at 5.0%: fail" in bad.out
-    assert "simharness audit bad --episode crm/negotiation:" in bad.out
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five runs: sound, faulty, short, sound but for one load, sound but for one given reward."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    def run(name: str, scenario: str, *words: str) -> Path:
+        assert call(["run", scenario, *words, "-o", str(folder / name)]) == 0
+        return folder / name / "shards"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        shutil.copy(SHOP, "shop.py")
+        good = run("good", "./shop.py:Shop/sound", "--seed", "0:116")
+        bad = run("bad", "crm/negotiation", "--seed", "0:2", "--fault", FAULT, "--load", "4")
+        run("short", "./shop.py:Shop/sound", "--seed", "0:20")
+        given = run("given", "./shop.py:Shop/given", "--policy", "null")
+    for name, other in (("busy", bad), ("paid", given)):
+        shutil.copytree(good, folder / name)
+        shutil.copy(other / "00000.simrec", folder / name / "9.simrec")
+    return folder
 
 
-def test_a_run_too_short_for_an_answer_exits_3(cli: Cli) -> None:
-    cli("run", "crm/negotiation", "--seed", "0:3", "--policy", "null", "-o", "short")
-    assert cli("audit", "short").code == 3
+@pytest.mark.parametrize(
+    ("name", "exit_code", "reason"),
+    [
+        ("good", 0, "gate at 5.0%: pass"),
+        ("bad", 1, "tool get_deal: 2 of 2 episodes, surely 11.2% or more"),
+        ("short", 3, "32 more episodes at this rate would decide"),
+        ("busy", 1, "load 4: 2 of 2 episodes, surely 6.7% or more"),
+        ("paid", 1, "H512 is never allowed: 1 episode"),
+    ],
+)
+def test_the_gate_passes_fails_or_asks_for_more_and_says_why(
+    cli: Cli,
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    exit_code: int,
+    reason: str,
+) -> None:
+    monkeypatch.chdir(runs)
+    told = cli("audit", name, "--max-rate", 0.05)
+    assert (told.code, told.err) == (exit_code, "")
+    assert reason in told.out
+    assert max(map(len, told.out.splitlines())) <= 80
+    commands = re.findall(r"^ +simharness (audit .*)$", told.out, re.MULTILINE)
+    assert bool(commands) is (name not in ("good", "short"))
+    for command in commands:
+        assert cli(*command.split()).code == 0
+
+
+def test_the_numbers_behind_an_answer_are_told_as_json(
+    cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs)
+    told = cli("audit", "busy", "--exact", "--json")
+    busy: Any = told.json()
+    assert (told.code, busy["gate"], busy["interval"]) == (1, "fail", "exact")
+    assert (busy["failure_rate"]["failures"], busy["failure_rate"]["episodes"]) == (2, 118)
+    assert busy["contamination"]["point"] == busy["failure_rate"]["point"]
+    assert {s["value"] for s in busy["strata"] if s["fails"]} >= {"4", FAULT, "get_deal"}
+    assert (busy["score"]["mean"], busy["score"]["clean"]) == (round(116 / 118, 6), 1.0)
+    assert "39 more episodes" in cli("audit", "short", "--exact").out
     assert cli("audit", "short", "--max-rate", "0.9").code == 0
 
 

@@ -68,14 +68,16 @@ def judged(report: Report) -> dict[str, tuple[str, str, bool]]:
 def test_an_audit_from_the_rows_agrees_with_the_verdicts_of_the_run(faulty: Path) -> None:
     report = audit(faulty)
     assert judged(report) == verdicts(faulty)
-    assert report.gate() is Gate.FAIL
-    assert report.failures >= 3
+    decision = report.decision()
+    assert decision.answer is Gate.FAIL
+    assert decision.failure.failures >= 3
+    assert {i.sample.at for i in report.items if i.verdict.kind == "harness"} == {"get_deal"}
     assert report.codes()["H112"] == 6
 
 
 def test_a_sound_run_passes_the_gate(sound: Path) -> None:
     report = audit(sound)
-    assert report.gate() is Gate.PASS
+    assert report.decision().answer is Gate.PASS
     assert not report.problems
     assert {i.verdict.primary for i in report.items} == {"M511"}
     assert all(i.verdict.valid and not i.quarantined for i in report.items)
@@ -125,7 +127,7 @@ def test_a_damaged_recording_fails_the_gate_and_the_rest_is_audited(copy: Path) 
     data[len(data) * 9 // 10] ^= 4
     file.write_bytes(bytes(data))
     report = audit(copy)
-    assert report.gate() is Gate.FAIL
+    assert report.decision().answer is Gate.FAIL
     assert 0 < len(report.items) < 6
     assert any("H911" in problem and "damaged" in problem for problem in report.problems)
 
@@ -138,7 +140,7 @@ def test_a_run_that_is_still_being_written_cannot_pass(sound: Path, tmp_path: Pa
     (file.parent / (file.name + ".part")).write_bytes(data[: len(data) - 10])
     report = audit(folder)
     assert len(report.items) == 59
-    assert report.gate() is Gate.INCONCLUSIVE
+    assert report.decision().answer is Gate.INCONCLUSIVE
     assert any("still being written" in problem for problem in report.problems)
 
 
