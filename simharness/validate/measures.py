@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simharness.blame.statistics import Z_ONE_SIDED, wilson
+from simharness.blame.statistics import ONE_SIDED, wilson
 from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.product.goal import MILLION
@@ -47,7 +47,7 @@ class Measure(NamedTuple):
 
 def at_most(count: int, of: int, limit: float) -> bool:
     """Tell whether a share lies below a limit, or could."""
-    return count <= limit * of or (of < ENOUGH and wilson(count, of, Z_ONE_SIDED)[0] <= limit)
+    return count <= limit * of or (of < ENOUGH and wilson(count, of, ONE_SIDED)[0] <= limit)
 
 
 def at_least(count: int, of: int, limit: float) -> bool:
