@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from simharness.api import Grant, Operation, Reaction
     from simharness.models.ide.tables import CiJob
 
+UNTESTED = "docs/"
+"""What a job doesn't check out: no test needs it, so what is written there can't change a result,
+and commits that differ in nothing else are tested once an episode."""
 LOG_MAX = 8_000
 """Longest log of a job, in characters."""
 MILLION = 1_000_000
@@ -103,7 +106,11 @@ class CiServer(IdeStores):
 
     def _suite(self, op: Operation, rev: str) -> SuiteRun:
         """Run all tests of a commit, some of which may fail by chance."""
-        files = {path: file.text for path, file in self.history[rev].tree.items()}
+        files = {
+            path: file.text
+            for path, file in self.history[rev].tree.items()
+            if not path.startswith(UNTESTED)
+        }
         ran = self.runner.run_tests(op, files, ())
         if not self.ci_flaky:
             return ran

@@ -13,6 +13,9 @@ OWN = (
     ),
     knobs.count("ci.workers", 2, "CI jobs that are worked on at a time", low=1),
     knobs.span("ci.latency", "0s", "wait of a CI job from its start to its tests"),
+    knobs.span(
+        "merge.latency", "0s", "wait of a merge into main, while nobody else can push to main"
+    ),
     knobs.choice(
         "ci.checkout",
         ("rev", "stale_cache"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.models.ide import invariants
+from simharness.models.ide.habits import KNOBS as PEOPLE
 from simharness.models.ide.own_knobs import KNOBS
 from simharness.models.ide.profiles import PROFILES
 from simharness.models.ide.tools.editor import EditorTools
@@ -24,7 +25,7 @@ class Ide(EditorTools, RunningTools):
     name = "ide"
     keepers = KEEPERS
     profiles = PROFILES
-    own_knobs = KNOBS
+    own_knobs = (*KNOBS, *PEOPLE)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

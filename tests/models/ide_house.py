@@ -69,11 +69,12 @@ class House:
         seed: int = 1,
         drawn: bool = False,
         runner: Runner | None = None,
+        load: int = 0,
     ) -> None:
         self.world = World(seed, epoch=EPOCH, scheduler=Random(seed) if drawn else Fifo())
         templates = {name: spec.template(()) for name, spec in Ide.specs().items()}
         settings = resolve_settings(Ide, profile, config or {})
-        self.ide = Ide(self.world, templates, settings, 0)
+        self.ide = Ide(self.world, templates, settings, load)
         self.ide.runner = Scripted() if runner is None else runner
         put(self.ide, start)
         self.agent = Actor(self.world, "agent", 0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import (
-    SECOND,
-    Actor,
     Call,
     Criterion,
     Drawing,
@@ -17,6 +15,8 @@ from simharness.api import (
 )
 from simharness.models.ide import Ide
 from simharness.models.ide.initial import Entry, Start, put
+from simharness.models.ide.people.house import start_people
+from simharness.models.ide.people.rivals import push_later
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -76,13 +76,9 @@ class Mend(Scenario["IdeLab"]):
         return 0
 
     def people(self, product: IdeLab, instance: Instance) -> None:
-        product.world.spawn("kit", self.push(product, int(instance["pushed_after"])))
-
-    def push(self, product: IdeLab, seconds: int) -> Generator[Any, Any, None]:
-        """Push a colleague's commit."""
-        yield product.world.timer(seconds * SECOND)
-        pushed = {"branch": "main", "files": {"NEWS": "We sell more.\n"}, "message": "Tell news"}
-        yield from product.perform(Actor(product.world, "kit", 0), "repo.push", pushed)
+        start_people(product, ["shop.py"])
+        ms = int(instance["pushed_after"]) * 1_000
+        push_later(product, "kit", 1, ms, lambda files: {"NEWS": "We sell more.\n"}, "Tell news")
 
     def prompt(self, instance: Instance) -> str:
         return "Read the ticket, mend the shop, push that to main and see that CI passes."

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simharness.models.ide import Ide
+from simharness.models.ide.habits import KNOBS as PEOPLE
 from simharness.models.ide.own_knobs import OWN
 from simharness.models.ide.terminal.commands import COMMANDS
 from simharness.models.ide.terminal.git.command import SUBCOMMANDS
@@ -31,8 +32,9 @@ def signature(name: str) -> str:
 
 def there(marker: str) -> list[list[str]]:
     """Give the same cells as the code has them, in its order."""
-    if marker == "knobs":
-        return [[f"`{knob.key}`", str(knob.default), knob.doc] for knob in OWN]
+    if marker in ("knobs", "people"):
+        named = PEOPLE if marker == "people" else OWN
+        return [[f"`{knob.key}`", str(knob.default), knob.doc] for knob in named]
     out: list[list[str]] = []
     for name, spec in Ide.specs().items():
         columns = [f"`{c}`" for c in spec.row_type.names if c not in SYSTEM_COLUMNS]
@@ -40,7 +42,7 @@ def there(marker: str) -> list[list[str]]:
     return out
 
 
-@pytest.mark.parametrize("marker", ["tables", "knobs"])
+@pytest.mark.parametrize("marker", ["tables", "knobs", "people"])
 def test_the_page_tells_what_there_is(marker: str) -> None:
     assert told(marker) == there(marker)
 

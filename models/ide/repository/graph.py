@@ -48,7 +48,16 @@ class Graph:
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Tell whether one commit is another one or an ancestor of it."""
-        return old in self.ancestors([new])
+        met: dict[str, None] = {}
+        waiting = [new]
+        while waiting:
+            rev = waiting.pop()
+            if rev == old:
+                return True
+            if rev not in met:
+                met[rev] = None
+                waiting += self.parents(rev)
+        return False
 
     def log(self, tips: Iterable[str], without: Iterable[str] = ()) -> Iterator[Commit]:
         """Give commits from the newest to the oldest, as `git log` does.
@@ -80,11 +89,8 @@ class Graph:
         """
         theirs = self.ancestors([other])
         common = [rev for rev in self.ancestors([one]) if rev in theirs]
-        best = [
-            rev
-            for rev in common
-            if not any(rev != late and rev in self.ancestors([late]) for late in common)
-        ]
+        worse = self.ancestors([parent for rev in common for parent in self.parents(rev)])
+        best = [rev for rev in common if rev not in worse]
         return min(best, key=lambda rev: (-self.commits[rev].at, rev), default=None)
 
     def abbreviated(self, text: str) -> list[str]:

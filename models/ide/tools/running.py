@@ -9,7 +9,7 @@ from simharness.models.ide.runner import FUEL_PER_TICK
 from simharness.models.ide.stores import AUTHOR
 from simharness.models.ide.terminal.cut import cut
 from simharness.models.ide.terminal.shell import Shell
-from simharness.models.ide.tools.sharing import SharingTools
+from simharness.models.ide.tools.colleagues import ColleagueOperations
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -24,7 +24,7 @@ HANG = 5 * MINUTE
 """How long a call hangs that waits for what runs in the background."""
 
 
-class RunningTools(SharingTools):
+class RunningTools(ColleagueOperations):
     """Run the tests; run a command line."""
 
     def __init__(self, *args: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simharness.api import (
     Answer,
@@ -10,36 +10,23 @@ from simharness.api import (
     Page,
     Refused,
     Transaction,
-    operation,
     query,
     tool,
     write_tool,
 )
 from simharness.models.ide.ci import CiServer
-from simharness.models.ide.repository.clone import HEADS, MAIN, REMOTES, GitError, check_name
-from simharness.models.ide.repository.objects import (
-    SHORT,
-    Delta,
-    File,
-    changed_tree,
-    deltas,
-    make_commit,
-)
+from simharness.models.ide.repository.clone import HEADS, MAIN, REMOTES
+from simharness.models.ide.repository.objects import SHORT, deltas
 from simharness.models.ide.stores import AUTHOR, snapshot
 from simharness.models.ide.tables import CiJob
-
-if TYPE_CHECKING:
-    from simharness.models.ide.repository.objects import Commit
 
 MESSAGE_MAX = 2_000
 JOBS_MAX = 20
 """CI jobs that are shown."""
-FILES_MAX = 50
-"""Most files that a colleague's push may change."""
 
 
 class SharingTools(CiServer):
-    """Commit the working tree, push it, hand it in; and what colleagues push."""
+    """Commit the working tree, push it, hand it in."""
 
     @write_tool
     def commit(self, op: Operation, message: str) -> Answer[dict[str, Any]]:
@@ -89,8 +76,9 @@ class SharingTools(CiServer):
             if row is None:
                 raise Refused("not_found", f"no CI job {job_id}")
             return Page("ci_jobs", (row,))
-        rows = yield from self.ci_jobs.list.read(op, query(lambda row: True))
-        return Page("ci_jobs", rows[-JOBS_MAX:])
+        after = max(self.ci_jobs.table.top - JOBS_MAX, 0)
+        asked = query(lambda row: row.id > after, after=after)
+        return Page("ci_jobs", (yield from self.ci_jobs.list.read(op, asked)))
 
     @write_tool
     def submit(self, op: Operation, message: str) -> Answer[dict[str, Any]]:
@@ -139,80 +127,6 @@ class SharingTools(CiServer):
         self.clone.refs[REMOTES + title] = rev
         self.save(tx.op)
         return there
-
-    @operation("repo.push")
-    def repo_push(
-        self,
-        op: Operation,
-        branch: str,
-        files: dict[str, Any],
-        message: str,
-        author: str = "Kit Marsh <kit@ide.example>",
-    ) -> Answer[dict[str, Any]]:
-        """Push a colleague's commit on top of a branch; null for a file takes it away.
-
-        A branch that there isn't begins at main.
-        """
-        yield self.database(op)
-        require_message(message)
-        try:
-            check_name(branch, "branch")
-        except GitError as error:
-            raise Refused("invalid_arguments", error.text) from None
-        key = self.branches.table.taken_by("title", branch)
-        if key is None:
-            main = self.branches.table.taken_by("title", MAIN)
-            rev = "" if main is None else self.branches.table.rows[main].rev
-            made, tx = self._grown(op, rev, files, message, author)
-            tx.insert(self.branches.table, {"title": branch, "rev": made.rev})
-            self.add_job(tx, branch, made.rev, rev)
-            tx.commit()
-            return {"branch": branch, "rev": made.rev}
-        edit = yield from self.branches.edit(op, key)
-        try:
-            made, tx = self._grown(op, edit.row.rev, files, message, author)
-            edit.update(tx, {"rev": made.rev})
-            self.add_job(tx, branch, made.rev, edit.row.rev)
-            tx.commit()
-        finally:
-            edit.close()
-        return {"branch": branch, "rev": made.rev}
-
-    def _grown(
-        self, op: Operation, rev: str, files: dict[str, Any], message: str, author: str
-    ) -> tuple[Commit, Transaction]:
-        """Make a colleague's commit on top of another one, and begin a transaction with it."""
-        tree = dict(self.history[rev].tree) if rev else {}
-        after = changed_tree(tree, given_changes(tree, files))
-        if after == tree:
-            raise Refused("invalid_arguments", "these files change nothing")
-        made = make_commit(
-            after,
-            parents=[rev] if rev else [],
-            author=author,
-            message=message,
-            at=self.seconds(),
-        )
-        tx = Transaction(op)
-        if made.rev not in self.history:
-            self.keep_commit(tx, made, self.history)
-        return made, tx
-
-
-def given_changes(tree: dict[str, File], files: dict[str, Any]) -> list[Delta]:
-    """Read the changes of a colleague's push. Raises Refused `invalid_arguments`."""
-    if not 0 < len(files) <= FILES_MAX:
-        raise Refused("invalid_arguments", f"files are 1 to {FILES_MAX}, not {len(files)}")
-    out: list[Delta] = []
-    for path, text in sorted(files.items()):
-        old = tree.get(path)
-        if text is not None and not isinstance(text, str):
-            raise Refused("invalid_arguments", f"the content of {path!a:.80} is no text")
-        if text is None and old is None:
-            raise Refused("invalid_arguments", f"no file {path!a:.80} to take away")
-        new = None if text is None else File(text) if old is None else old._replace(text=text)
-        out.append(Delta(path, old, new))
-    return out
 
 
 def require_message(message: str) -> None:

@@ -1,0 +1,1 @@
+"""Who else works on the repository, each a process of its own."""
