@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from simharness.api import Answer, Bounds, Operation, Product, Refused, store
 from simharness.models.crm.rules import OPEN_STAGES
@@ -32,6 +32,9 @@ CURRENCY = re.compile(r"[A-Z]{3}")
 
 class CrmStores(Product):
     """The tables of the CRM, without its tools."""
+
+    identities: ClassVar = {"user_id": ("users", 1)}
+    pointers: ClassVar = {"owner_id": "users", "champion_id": "contacts"}
 
     users = store(User, views=("auth", "detail"), write=("lock", "lock_wait", "scope"))
     accounts = store(Account, views=("detail", "list", "search", "feed"), unique=("domain",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from simharness.api import Answer, Bounds, Operation, Paid, Refused, money, store
 from simharness.models.helpdesk.tables import (
@@ -40,6 +40,13 @@ class HelpdeskStores(Paid):
     An actor is signed in as the agent of its identity, as the customer of that number below 0, or
     with 0 as nobody in particular, who has every right.
     """
+
+    identities: ClassVar = {"agent_id": ("agents", 1), "customer_id": ("customers", -1)}
+    pointers: ClassVar = {
+        "assignee_id": "agents",
+        "merged_into": "tickets",
+        "attempt_of": "charges",
+    }
 
     customers = store(Customer, write=())
     agents = store(Agent, views=("auth", "detail"), write=LOCKS)

@@ -58,6 +58,7 @@ KEEPERS = {
     "is booked outside": ZONES,
     "coupons:": COUPONS,
     "places are taken": PLACES,
+    "places, and": PLACES,
     "is active past its end": PLACES,
     "ended": PLACES,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from simharness.api import Answer, Bounds, Operation, Paid, Refused, store
 from simharness.models.marketplace.tables import (
@@ -39,6 +39,8 @@ class MarketStores(Paid):
     An actor is signed in as the customer of its identity, as the provider of that number below 0,
     or with 0 as nobody in particular, who has every right.
     """
+
+    identities: ClassVar = {"customer_id": ("customers", 1), "provider_id": ("providers", -1)}
 
     customers = store(Customer, views=())
     providers = store(Provider, views=("list",))

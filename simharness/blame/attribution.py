@@ -89,7 +89,7 @@ def judge_case(case: Case) -> Verdict:
             ", with findings against the harness that did not matter" if against else ""
         )
         return verdict(case, proved, Class.OK, "", (*found, *notes), sentence)
-    explains = primary_of(models) if case.goal is not None else None
+    explains = primary_of(models) if case.goal is not None or case.ungraded else None
     if explains is not None:
         sentence = explains.explanation
         if against:
@@ -97,6 +97,9 @@ def judge_case(case: Case) -> Verdict:
                 f"; {against[0].code} was present, not decisive: the episode is not for training"
             )
         return verdict(case, proved, Class.MODEL, explains.code, (*found, *models), sentence)
+    if case.ungraded:
+        sentence = "there is no goal, and nothing was found that counts"
+        return verdict(case, proved, Class.OK, "", (*found, *models), sentence)
     code = "A170" if against else unexplained(case)
     return verdict(
         case,

@@ -62,6 +62,11 @@ class Case:
         return "", ""
 
     @property
+    def ungraded(self) -> bool:
+        """Whether it came to its end and nothing said what that was to be."""
+        return self.goal is None and not self.aborted and bool(self.ending[0])
+
+    @property
     def goal_score(self) -> int | None:
         """The goal's score in millionths, whatever was paid."""
         return None if self.goal is None else 1_000_000 * self.goal

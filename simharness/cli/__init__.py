@@ -33,6 +33,7 @@ COMMANDS = {
     "audit": ("simharness.cli.audit", "findings, whose fault, the proof, and the gate of a run"),
     "compare": ("simharness.cli.compare", "two runs of the same seeds, pair by pair"),
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
+    "report": ("simharness.cli.report", "bug reports as files that reproduce, with controls"),
     "selfcheck": (
         "simharness.cli.selfcheck",
         "the same episodes in processes that differ in what must not matter",

@@ -10,6 +10,7 @@ from simharness.episode.start import schemas_digest, templates
 from simharness.episode.step import (
     CALL_TEXT_MAX,
     CALLS,
+    LATER,
     OUTSIDE,
     STOP,
     TEXT,
@@ -92,6 +93,7 @@ class Episode:
     ) -> None:
         self.plan = plan
         product_class, scenario = load_scenario(plan.scenario)
+        scenario = scenario.bound(plan.pins)
         self.scenario: Scenario[Any] = scenario
         self.repair = repair
         self.sink: Sink = sink if sink is not None else FrameLog()
@@ -138,10 +140,11 @@ class Episode:
         self._schemas = ""
         self._check_schemas()
         scenario.people(self.product, self.instance)
-        at_reset = scenario.goal(self.product, self.instance, Ending(outcome="done"))
-        if at_reset and score(at_reset):
-            self._write_grade(at_reset, "reset")
-            world.alarms += 1
+        if scenario.graded_at_reset:
+            at_reset = scenario.goal(self.product, self.instance, Ending(outcome="done"))
+            if at_reset and score(at_reset):
+                self._write_grade(at_reset, "reset")
+                world.alarms += 1
         self.steps_max = plan.steps_max or scenario.steps_max
         self.ticks_max = plan.ticks_max or scenario.ticks_max
         self._settings = settings
@@ -377,12 +380,14 @@ class Episode:
                 continue
             spec, arguments = checked
             name = f"{self.agent.name}/{given.step}" + (f".{i}" if i else "")
+            begin = op.begin + (pins.get(LATER, 0) if pins else 0)
             if timeout and not spec.local:
-                limit = op.begin + timeout
+                limit = begin + timeout
             else:
-                limit = max(self.ticks_max, op.begin) + 1
-            process = world.spawn(name, self._serve(op, spec, arguments))
+                limit = max(self.ticks_max, begin) + 1
+            process = world.spawn(name, self._serve(op, spec, arguments, begin))
             started.append((limit, i, call, op, spec, process))
+        self.scenario.sent(given.step)
         # Earliest deadline first: behind a long wait, the clock would have passed the others'
         # unseen.
         started.sort(key=lambda entry: entry[0])
@@ -395,16 +400,23 @@ class Episode:
         return [results[i] for i in range(len(given.calls))]
 
     def _serve(
-        self, op: Operation, spec: ToolSpec, arguments: dict[str, Any]
+        self, op: Operation, spec: ToolSpec, arguments: dict[str, Any], begin: int
     ) -> Generator[Event, Any, tuple[bool, Any]]:
+        if begin > op.begin:
+            yield self.world.timer(begin - op.begin)
+            op.begin = op.as_of = begin
+            op.begin_order = self.world.order
         try:
             answer = yield from self.product.call(op, spec, arguments)
         except Refused as refusal:
-            return False, self._dated(op, refusal.value())
-        form = self.product.forms.get(spec.name)
-        if form is not None and not form.holds(answer):
-            self.world.alarms += 1
-        return True, self._dated(op, self._renderer.render(answer))
+            told = False, self._dated(op, refusal.value())
+        else:
+            form = self.product.forms.get(spec.name)
+            if form is not None and not form.holds(answer):
+                self.world.alarms += 1
+            told = True, self._dated(op, self._renderer.render(answer))
+        self.scenario.answered(op, *told)
+        return told
 
     def _dated(self, op: Operation, value: object) -> Any:
         """Let an answer, or a refusal, say as of when it is true, where a view signals that."""
@@ -434,6 +446,7 @@ class Episode:
         tool = world.intern(ascii(call.tool)[1:-1][:80])
         world.emit((journal.BADCALL, world.ticks, op.owner_number, op.n, tool, world.intern(code)))
         error = {"code": code, "message": message, "retryable": False}
+        self.scenario.answered(op, False, error)
         return Result(call.id, call.tool, False, error)
 
     def _late(self, op: Operation, call: RawCall, spec: ToolSpec, process: Process) -> Result:
@@ -448,10 +461,12 @@ class Episode:
         tool = world.intern(spec.name)
         world.emit((journal.TIMEOUT, world.ticks, op.owner_number, op.n, tool, world.intern(mode)))
         if mode == "default":
+            self.scenario.answered(op, True, {})
             return Result(call.id, call.tool, True, {})
         code, message = LATE[mode]
         retryable = code == "unavailable" and not spec.local
         error = {"code": code, "message": message, "retryable": retryable}
+        self.scenario.answered(op, False, error)
         return Result(call.id, call.tool, False, error)
 
     def _check_overdue(self) -> None:
@@ -464,12 +479,12 @@ class Episode:
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def _grade(self, ending: Ending | None, reason: str) -> int:
+    def _grade(self, ending: Ending | None, reason: str) -> int | None:
         """Let effects under way end, then judge the truth and pay."""
         world = self.world
         final = ending if ending is not None else Ending()
         early: tuple[Criterion, ...] | None = None
-        paid = 0
+        paid: int | None = 0
         if self._settings.values["reward.at"] == "finish":
             early = self.scenario.goal(self.product, self.instance, final)
             self._write_grade(early, "")
@@ -505,12 +520,14 @@ class Episode:
             world.alarms += 1
         return self._pay(self.criteria, final) if early is None else paid
 
-    def _pay(self, criteria: tuple[Criterion, ...], final: Ending) -> int:
-        """Give the reward, as `reward.mode` says."""
+    def _pay(self, criteria: tuple[Criterion, ...], final: Ending) -> int | None:
+        """Give the reward, as `reward.mode` says; None where nothing says what it is to be."""
         mode: str = self._settings.values["reward.mode"]
-        if mode == "goal":
+        if mode != "goal":
+            return self.product.reward_modes[mode](self.product, final)
+        if "reward" in self.repair:
             return score(criteria)
-        return self.product.reward_modes[mode](self.product, final)
+        return self.scenario.pay(self.product, self.instance, criteria)
 
     def _write_grade(self, criteria: tuple[Criterion, ...], role: str) -> None:
         world = self.world

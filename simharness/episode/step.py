@@ -25,6 +25,10 @@ NAME_MAX = 1_000
 """Characters of a tool's name or a call's id that are kept."""
 
 
+LATER = "later"
+"""Pin of a call that is sent so many ticks after its turn: it overlaps with those before it."""
+
+
 class Placebo(NamedTuple):
     """Delays of a table's writes without any repair: what a repair of its locks is held against."""
 

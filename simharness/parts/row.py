@@ -13,13 +13,14 @@ from typing import (
     Literal,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
 )
 
 from simharness.errors import UsageError
-from simharness.kernel.calendar import format_instant
+from simharness.kernel.calendar import format_instant, parse_instant
 from simharness.parts.row_name import Prefix
 
 if TYPE_CHECKING:
@@ -75,6 +76,37 @@ class Column:
         if self.instant:
             return format_instant(value)
         return value if self.prefix is None else self.prefix.show(value)
+
+    def read(self, value: object) -> object:
+        """Give what a file or a caller has for this column as the column holds it.
+
+        Instants and names are texts there, tuples are lists. Raises UsageError for what the column
+        can't hold.
+        """
+        out = tuple(cast("list[object]", value)) if isinstance(value, list) else value
+        if isinstance(out, str):
+            if self.instant:
+                return parse_instant(out)
+            if self.prefix is not None:
+                out = self.prefix.read(out)
+        if not self.accepts(out) or (out is None and value is not None):
+            raise UsageError(f"column {self.name} can't hold {value!a:.60}", f"give {self.forms}")
+        return out
+
+    @property
+    def forms(self) -> str:
+        """What may be given for this column, in words."""
+        if self.prefix is not None:
+            form = f"an id such as {self.prefix.show(7)}"
+        elif self.instant:
+            form = "an ISO 8601 UTC text"
+        elif self.choices:
+            form = "one of " + ", ".join(self.choices)
+        else:
+            form = {int: "a whole number", str: "a text", bool: "true or false"}.get(
+                self.kind, "a list"
+            )
+        return f"{form}, or none" if self.nullable else form
 
     def accepts(self, value: object) -> bool:
         """Tell whether a value may stand in this column: exact types, no bool for an int."""

@@ -7,10 +7,10 @@ on. Arguments are checked as those of tools are.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from simharness.errors import UnknownName, UsageError
-from simharness.kernel.calendar import format_instant, parse_instant
+from simharness.kernel.calendar import format_instant
 from simharness.kernel.operation import Operation  # noqa: TC001  (hints are read)
 from simharness.parts.clock import API, OFFSET_MAX
 from simharness.parts.node import crash, pause
@@ -303,20 +303,13 @@ def values_of(store: Store[Row], fields: Mapping[str, object]) -> dict[str, obje
         column = columns.get(name)
         if column is None:
             raise unknown(f"field of {store.spec.name}", name, columns)
-        value = tuple(cast("list[object]", given)) if isinstance(given, list) else given
-        if column.instant and isinstance(value, str):
-            try:
-                value = parse_instant(value)
-            except UsageError as error:
-                raise Refused("invalid_arguments", f"field {name}: {error.message}") from None
-        if column.prefix is not None and isinstance(value, str):
-            value = column.prefix.read(value)
-            if value is None:
-                text = f"field {store.spec.name}.{name} can't hold {shown(fields[name])}"
-                raise Refused("invalid_arguments", text)
-        if not column.accepts(value):
-            text = f"field {store.spec.name}.{name} can't hold {shown(fields[name])}"
-            raise Refused("invalid_arguments", text)
+        try:
+            value = column.read(given)
+        except UsageError as error:
+            text = f"field {store.spec.name}.{name} can't hold {shown(given)}"
+            if column.instant and isinstance(given, str):
+                text = f"field {name}: {error.message}"
+            raise Refused("invalid_arguments", text) from None
         out[name] = value
     if not out:
         raise Refused("invalid_arguments", f"no field is named; fields: {', '.join(columns)}")

@@ -89,6 +89,12 @@ class Product(Operations):
     """Names of the elastic waits, which callers may pin."""
     showcases: ClassVar[tuple[Showcase, ...]] = ()
     """Episodes that `simharness demo` shows."""
+    identities: ClassVar[Mapping[str, tuple[str, int]]] = {}
+    """Whom an actor may be signed in as: the name of an id to its table, and 1, or -1 where the id
+    is told apart from another table's by its sign."""
+    pointers: ClassVar[Mapping[str, str]] = {}
+    """Columns that name a row of a table, to that table, where the name doesn't say it as that of
+    `deal_id` does."""
     keepers: ClassVar[Mapping[str, str]] = {}
     """What the text of a broken invariant says, to the mechanism that should have kept it."""
     reward_modes: ClassVar[Mapping[str, Callable[[Any, Ending], int]]] = {}
@@ -366,6 +372,21 @@ class Product(Operations):
     def specs(cls) -> Mapping[str, StoreSpec[Any]]:
         """The declared stores by name."""
         return cls._specs
+
+    @classmethod
+    def references(cls, table: str) -> dict[str, str]:
+        """Name the columns of a table that name rows by their id, each to the table of those."""
+        out: dict[str, str] = {}
+        for column in cls._specs[table].row_type.columns:
+            stem = column.name.removesuffix("_id")
+            if column.name in cls.pointers:
+                out[column.name] = cls.pointers[column.name]
+            elif stem != column.name:
+                plurals = (f"{stem}s", f"{stem}es", f"{stem[:-1]}ies")
+                table_of = next((name for name in plurals if name in cls._specs), "")
+                if table_of:
+                    out[column.name] = table_of
+        return out
 
     def caches(self) -> dict[str, Cache]:
         """All caches by the name of their view."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.errors import ForbiddenCall, UnknownName, UsageError
 from simharness.kernel import guard
 from simharness.product.product import Product
+from simharness.product.script import SLUG, Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,8 @@ OWN = {
     "marketplace": "simharness.models.marketplace:Marketplace",
 }
 """Products of this package; the folder models/ holds them."""
+SCRIPTED = Scripted()
+"""What every product has besides: it plays scripts."""
 
 
 def product_names() -> list[str]:
@@ -76,6 +79,8 @@ def load_scenario(text: str) -> tuple[type[Product], Scenario[Any]]:
     if ".py:" in slug:
         raise UsageError(f"scenario {text!r} names no scenario", f"give {text}/slug")
     product = load_product(head)
+    if slug == SLUG:
+        return product, SCRIPTED
     for scenario in product.scenarios:
         if scenario.id.rpartition("/")[2] == slug:
             return product, scenario

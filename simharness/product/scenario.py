@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from simharness.errors import UnknownName, UsageError
 from simharness.kernel.calendar import instant
+from simharness.product.goal import score
 from simharness.units import HOUR, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from simharness.kernel.draws import Stream
+    from simharness.kernel.operation import Operation
     from simharness.parts.row import Row
     from simharness.product.goal import Criterion, Ending
     from simharness.product.policy import Policy
@@ -80,6 +82,14 @@ class Drawing:
         self.values[name] = value
         return value
 
+    def text(self, name: str) -> str:
+        """Take a text that has to be pinned. Raises UsageError where it isn't."""
+        pinned = self._pin(name)
+        if not isinstance(pinned, str):
+            raise UsageError(f"instance.{name} is not given", "it can't be drawn; give a text")
+        self.values[name] = pinned
+        return pinned
+
     def finish(self) -> Instance:
         """Give the instance. Raises UnknownName for a pin that nothing asked for."""
         for name in self._unused:
@@ -99,7 +109,7 @@ class Scenario(Generic[P]):
     doc: ClassVar[str] = ""
     """What full reward means, in a sentence; the code of `goal` is the same sentence."""
     profile: ClassVar[str] = "production"
-    epoch: ClassVar[int] = instant(2026, 3, 2, 9)
+    epoch: int = instant(2026, 3, 2, 9)
     """The instant of tick 0."""
     steps_max: ClassVar[int] = 60
     ticks_max: ClassVar[int] = 2 * HOUR
@@ -111,6 +121,8 @@ class Scenario(Generic[P]):
     """Background users at load 1."""
     agent: ClassVar[str] = "agent"
     """Owner of the agent's operations."""
+    graded_at_reset: ClassVar[bool] = True
+    """Whether a goal that holds before anything was done is put on record, as a finding."""
     train: ClassVar[range] = range(2**31)
     """Seeds to learn from."""
     eval: ClassVar[range] = range(2**31, 2**32)
@@ -139,6 +151,10 @@ class Scenario(Generic[P]):
         if split not in splits:
             raise UnknownName.among("split", split, splits)
         return splits[split]
+
+    def bound(self, pins: Mapping[str, Value]) -> Scenario[P]:
+        """Give the scenario of one episode: itself, unless its start is written in the pins."""
+        return self
 
     def _undefined(self, method: str) -> UsageError:
         return UsageError(
@@ -177,3 +193,15 @@ class Scenario(Generic[P]):
     def goal(self, product: P, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         """Judge the final hidden truth."""
         raise self._undefined("goal")
+
+    def pay(self, product: P, instance: Instance, criteria: tuple[Criterion, ...]) -> int | None:
+        """Give the reward in millionths where the harness pays by the goal; None: it can't tell."""
+        return score(criteria) if criteria else None
+
+    # --- what a scenario may listen to ------------------------------------------------------------
+
+    def sent(self, step: int) -> None:
+        """Hear that the agent's calls of a step have begun."""
+
+    def answered(self, op: Operation, ok: bool, value: object) -> None:
+        """Hear of the answer to a call of the agent's."""

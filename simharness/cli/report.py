@@ -1,0 +1,160 @@
+"""`simharness report`: bug reports as files that reproduce."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from simharness.cli.output import emit_json, table
+from simharness.errors import UsageError
+from simharness.reports.check import Result, check_report
+from simharness.reports.explain import explain
+from simharness.reports.load import load_report
+from simharness.reports.play import play_case
+
+if TYPE_CHECKING:
+    from simharness.reports.report import Report
+
+FILES = click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+)
+FILE = click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+CONTROL = click.option(
+    "--control", type=int, metavar="N", help="Its N-th control, from 1, instead of the report."
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+
+
+@click.group("report", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Play bug reports: files that say who did what when, and what must be found."""
+
+
+@command.command("check")
+@FILES
+@AS_JSON
+def check(paths: tuple[Path, ...], as_json: bool) -> int:
+    """Play reports with all their controls, and hold them against what they say.
+
+    Exits with 1 when one falls short.
+    """
+    begun = time.monotonic()
+    reports = loaded(paths)
+    fell: list[tuple[Report, Result]] = []
+    cases = 0
+    for report in reports:
+        results = check_report(report)
+        cases += len(results)
+        fell += [(report, result) for result in results if not result.held]
+    if as_json:
+        emit_json(
+            {
+                "checked": len(reports),
+                "held": len(reports) - len({report.id for report, _ in fell}),
+                "fell_short": [told(report, result) for report, result in fell],
+            }
+        )
+        return 1 if fell else 0
+    for report, result in fell:
+        click.echo(f"{report.path}: {report.id} {named(report, result)}")
+        lines = [("missing", text) for text in result.missing]
+        lines += [("unexpected", text) for text in result.unexpected]
+        table(["", "expected and found"], lines)
+        again = "" if result.played.case is report.case else f" --control {number(report, result)}"
+        click.echo(f"  look: simharness report explain {report.path}{again}")
+    held = len(reports) - len({report.id for report, _ in fell})
+    spent = time.monotonic() - begun
+    click.echo(f"{held} of {len(reports)} reports hold ({cases} cases, {spent:.1f} s)")
+    return 1 if fell else 0
+
+
+@command.command("record")
+@FILE
+@CONTROL
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, metavar="X.simrec")
+def record(path: Path, control: int | None, out: Path) -> int:
+    """Play a report and keep the recording, which can be replayed, shown and audited."""
+    case = chosen(load_report(path), control)
+    played = play_case(case)
+    played.episode.save(out)
+    click.echo(f"{out}: {played.verdict.headline} ({played.episode.digest[:12]})")
+    return 0
+
+
+@command.command("explain")
+@FILE
+@CONTROL
+@AS_JSON
+def explain_(path: Path, control: int | None, as_json: bool) -> int:
+    """Tell a report in the order of time: who did what, what that did, what was found."""
+    case = chosen(load_report(path), control)
+    played = play_case(case)
+    lines = explain(played)
+    if as_json:
+        emit_json(
+            {
+                "title": case.title,
+                "lines": [{"t": x.t, "who": x.who, "what": x.what} for x in lines],
+                "verdict": played.verdict.told(),
+            }
+        )
+        return 0
+    click.echo(case.title)
+    table(["t", "who", "what"], [(line.at, line.who, line.what) for line in lines])
+    click.echo(f"verdict: {played.verdict.headline}: {played.verdict.sentence}")
+    return 0
+
+
+def loaded(paths: tuple[Path, ...]) -> list[Report]:
+    """Read reports; a folder stands for its `.toml` files. Raises UsageError."""
+    files: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+        if not found:
+            raise UsageError(f"no report in {str(path)!r}", "give .toml files, or a folder of them")
+        files += found
+    reports = [load_report(path) for path in files]
+    first: dict[tuple[Path, str], Path] = {}
+    for report in reports:
+        place = report.path.parent, report.id
+        if first.setdefault(place, report.path) != report.path:
+            raise UsageError(
+                f"{report.path} has the id {report.id!r}, as {first[place]} has",
+                "give each report of a folder its own",
+            )
+    return reports
+
+
+def chosen(report: Report, control: int | None) -> Any:
+    """Give a report's own case, or one of its controls. Raises UsageError."""
+    if control is None:
+        return report.case
+    if not 1 <= control <= len(report.controls):
+        raise UsageError(f"no control {control} in {report.path}", f"it has {len(report.controls)}")
+    return report.controls[control - 1]
+
+
+def number(report: Report, result: Result) -> int:
+    """Give which control a result is of, from 1."""
+    return next(i for i, c in enumerate(report.controls, 1) if c is result.played.case)
+
+
+def named(report: Report, result: Result) -> str:
+    """Name the case of a result."""
+    case = result.played.case
+    return case.title if case is report.case else f"control {number(report, result)}: {case.title}"
+
+
+def told(report: Report, result: Result) -> dict[str, Any]:
+    """Give a case that fell short as JSON."""
+    case = result.played.case
+    return {
+        "id": report.id,
+        "file": str(report.path),
+        "control": None if case is report.case else number(report, result),
+        "missing": list(result.missing),
+        "unexpected": list(result.unexpected),
+    }

@@ -1,0 +1,370 @@
+"""Reads reports. Each error names the file, the line, the key and the nearest valid spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from simharness.blame.verdict import Class
+from simharness.errors import UsageError
+from simharness.findings.finding import Effect
+from simharness.findings.taxonomy import load as taxonomy
+from simharness.findings.taxonomy import matching
+from simharness.kernel.calendar import parse_instant
+from simharness.product.fault import parse_fault
+from simharness.product.registry import load_product
+from simharness.product.script import EPOCH, Match
+from simharness.reports.actions import ACTION, Action, ActionReader, check_actions
+from simharness.reports.reader import Reader, pairs, plain
+from simharness.reports.report import NO_REWARD, Case, Expectation, Expected, Report
+from simharness.reports.rows import Listed, RowReader, check_rows, read_match
+from simharness.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simharness.product.product import Product
+    from simharness.reports.lines import Path as Place
+
+FORMAT = 1
+SIZE_MAX = 16 * 1024 * 1024
+"""Bytes of a report."""
+
+SHARED = (
+    "title", "faults", "until", "strict", "allow_other", "forbid", "actors", "config", "contract",
+    "reward", "goal", "rows", "actions", "expect", "verdict",
+)  # fmt: skip
+"""Keys of reports and controls alike."""
+TOP = (*SHARED, "report", "id", "product", "seed", "source", "epoch", "control")
+CONTROL = (*SHARED, "drop")
+PROMISES = ("staleness", "read_your_writes", "signals")
+"""What a contract may promise, as the knobs of views end."""
+CODE_MIN = 2
+"""Characters of the shortest beginning of a code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a report or a control says, each part with where it stands."""
+
+    title: str
+    faults: Sequence[str]
+    until: int | None
+    config: Mapping[str, Any]
+    rows: Mapping[str, Listed]
+    identities: Mapping[str, int]
+    actions: Mapping[str, Action]
+    """By label, in the order of the file."""
+    goal: tuple[Sequence[Match], Sequence[Match]] | None
+    pay: Sequence[Match] | None
+    expect: Sequence[tuple[Place, Expectation]]
+    verdict: Expected
+    forbid: Sequence[str]
+    strict: bool
+    allow_other: bool
+
+
+def load_report(path: str | Path) -> Report:
+    """Read a report. Raises UsageError that says where the file is wrong."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > SIZE_MAX:
+            raise UsageError(f"{path} has more than {SIZE_MAX} bytes", "no report needs so many")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}", "give a report file") from None
+    return read_report(path, data)
+
+
+def read_report(path: Path, data: bytes) -> Report:
+    """Read the bytes of a report; `path` is for messages."""
+    reader = Reader(path, data)
+    document = reader.table((), reader.document, TOP)
+    if "report" not in document:
+        reader.fail((), "no key 'report'", "begin the file with: report = 1")
+    if type(document["report"]) is not int or document["report"] != FORMAT:
+        reader.fail(("report",), f"got {document['report']!r}", f"this version reads {FORMAT}")
+    for key in ("id", "product"):
+        if key not in document:
+            reader.fail((), f"no key {key!r}", f'add: {key} = "..."')
+    name = reader.text(("product",), document["product"])
+    product: type[Product] = reader.tried(("product",), load_product, name)
+    loader = Loader(reader, product)
+    parts = loader.parts((), document, None)
+    head = {
+        "product": product,
+        "product_name": name,
+        "seed": reader.whole(("seed",), document.get("seed", 0)),
+        "load": 0,
+        "epoch": loader.epoch,
+    }
+    controls = [
+        loader.parts(at, table, parts)
+        for at, table in reader.tables(("control",), document.get("control", []), CONTROL)
+    ]
+    return Report(
+        path=path,
+        id=reader.text(("id",), document["id"]),
+        source=reader.text(("source",), document["source"]) if "source" in document else "",
+        case=loader.case(parts, head),
+        controls=[loader.case(control, head) for control in controls],
+    )
+
+
+class Loader:
+    """Reads the parts of one file."""
+
+    def __init__(self, reader: Reader, product: type[Product]) -> None:
+        self.reader = reader
+        self.product = product
+        epoch = plain(reader.document.get("epoch"))
+        self.epoch = EPOCH
+        if epoch is not None:
+            text = reader.text(("epoch",), epoch)
+            self.epoch = reader.tried(("epoch",), parse_instant, text)
+        self.rows = RowReader(reader, product)
+        self.actions = ActionReader(reader, product)
+
+    def case(self, parts: Parts, head: Mapping[str, Any]) -> Case:
+        """Put a case together."""
+        actions = parts.actions.values()
+        goal, keep = parts.goal if parts.goal is not None else (None, ())
+        return Case(
+            **head,
+            title=parts.title,
+            faults=parts.faults,
+            until=parts.until,
+            config=parts.config,
+            rows={name: listed.rows for name, listed in parts.rows.items()},
+            identities=parts.identities,
+            acts=[action.act for action in actions],
+            checks={action.act.label: action.check for action in actions},
+            unchecked=frozenset(a.act.label for a in actions if a.unchecked),
+            goal=goal,
+            keep=keep,
+            pay=parts.pay,
+            expect=[expectation for _, expectation in parts.expect],
+            verdict=parts.verdict,
+            forbid=parts.forbid,
+            strict=parts.strict,
+            allow_other=parts.allow_other,
+        )
+
+    def parts(self, at: Place, table: Mapping[str, Any], base: Parts | None) -> Parts:
+        """Read a report, or a control that is laid over one."""
+        reader = self.reader
+        given = {key: ((*at, key), value) for _, key, value in pairs(table, at)}
+
+        def read(key: str, how: Any, default: Any) -> Any:
+            return how(*given[key]) if key in given else default
+
+        rows = {**(base.rows if base else {}), **read("rows", self.rows.tables, {})}
+        config = {
+            **(base.config if base else {}),
+            **read("config", self.config, {}),
+            **read("contract", self.contract, {}),
+        }
+        mode, pay = read("reward", self.reward, (None, base.pay if base else None))
+        if "reward" in given:
+            config.pop("reward.mode", None)
+        if mode is not None:
+            config["reward.mode"] = mode
+        identities = {
+            **(base.identities if base else {}),
+            **read("actors", partial(self.actors, rows), {}),
+        }
+        actions = dict(base.actions) if base else {}
+        for where, label in read("drop", self.labels, []):
+            if label not in actions:
+                reader.unknown(where, "action", label, actions)
+            del actions[label]
+        for where, item in reader.tables((*at, "actions"), table.get("actions", []), ACTION):
+            action = self.actions.read(where, item, str(len(actions) + 1))
+            label = action.act.label
+            if label in actions and (base is None or actions[label].place[:2] == where[:2]):
+                first = reader.lines.line(actions[label].place)
+                reader.fail(where, f"a second action {label!r}", f"the first is in line {first}")
+            actions[label] = action
+        until = read("until", self.duration, base.until if base else None)
+        check_rows(reader, self.product, rows)
+        check_actions(reader, actions, until)
+        expect = read("expect", partial(self.expect, actions), [])
+        return Parts(
+            title=read("title", reader.text, "" if base else "untitled"),
+            faults=read("faults", self.faults, base.faults if base else ()),
+            until=until,
+            config=config,
+            rows=rows,
+            identities=identities,
+            actions=actions,
+            goal=read("goal", self.goal, base.goal if base else None),
+            pay=pay,
+            expect=expect,
+            verdict=read("verdict", self.verdict, Expected()),
+            forbid=read("forbid", self.codes, ()),
+            strict=read("strict", reader.flag, base.strict if base else False),
+            allow_other=read("allow_other", reader.flag, False),
+        )
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    def config(self, at: Place, value: object) -> dict[str, Any]:
+        """Read knobs, each with a value that it takes."""
+        table = self.reader.table(at, value)
+        knobs = self.product.knobs
+        out: dict[str, Any] = {}
+        for where, key, raw in pairs(flat(table, knobs), at):
+            if key not in knobs:
+                self.reader.unknown(where, "knob", key, knobs)
+            told = plain(raw)
+            knob = knobs[key]
+            self.reader.tried(where, knob.read, told)
+            out[key] = told
+        return out
+
+    def contract(self, at: Place, value: object) -> dict[str, Any]:
+        """Read what views promise."""
+        out = self.config(at, value)
+        for key in out:
+            if key.rpartition(".")[2] not in PROMISES:
+                hint = f"a contract says {', '.join(PROMISES)} of a view; others go to [config]"
+                self.reader.fail((*at, key), "a contract has no such key", hint)
+        return out
+
+    def faults(self, at: Place, value: object) -> list[str]:
+        """Read named faults."""
+        known = {fault.id: fault for fault in self.product.faults}
+        out = self.reader.texts(at, value)
+        for i, text in enumerate(out):
+            self.reader.tried((*at, i), parse_fault, text, known)
+            if text in out[:i]:
+                self.reader.fail((*at, i), f"fault {text!r} is named twice", "name each once")
+        return out
+
+    def reward(self, at: Place, value: object) -> tuple[str | None, list[Match] | None]:
+        """Read how the harness pays: a mode, or rows."""
+        table = self.reader.table(at, value, ("mode", "rows"))
+        if len(table) != 1:
+            self.reader.fail(at, "a reward has a mode or rows", 'write { mode = "goal" }')
+        if "rows" in table:
+            return None, self.matches((*at, "rows"), table["rows"])
+        modes = ("goal", *sorted(self.product.reward_modes))
+        return self.reader.one_of((*at, "mode"), table["mode"], modes), None
+
+    def goal(self, at: Place, value: object) -> tuple[list[Match], list[Match]]:
+        """Read a goal: rows to count, and rows that stay."""
+        table = self.reader.table(at, value, ("rows", "keep"))
+        if not table:
+            self.reader.fail(at, "an empty goal", "name rows, or keep, or leave the goal out")
+        rows = self.matches((*at, "rows"), table.get("rows", []))
+        return rows, self.matches((*at, "keep"), table.get("keep", []), count=False)
+
+    def matches(self, at: Place, value: object, *, count: bool = True) -> list[Match]:
+        """Read rows that are to be counted, or that are to stay."""
+        keys = ("table", "where", "count") if count else ("table", "where")
+        return [
+            read_match(self.reader, self.product, where, table)
+            for where, table in self.reader.tables(at, value, keys)
+        ]
+
+    def actors(self, rows: Mapping[str, Listed], at: Place, value: object) -> dict[str, int]:
+        """Read whom actors are signed in as."""
+        kinds = self.product.identities
+        out: dict[str, int] = {}
+        for where, name, signed in pairs(self.reader.table(at, value), at):
+            table = self.reader.table(where, signed, kinds)
+            if len(table) != 1:
+                names = " or ".join(kinds) or "nothing: nobody signs in here"
+                self.reader.fail(where, "an actor is signed in as one row", f"give {names}")
+            ((key, raw),) = table.items()
+            people, sign = kinds[key]
+            column = self.product.specs()[people].row_type.by_name["id"]
+            number = cast("int", self.reader.tried((*where, key), column.read, raw))
+            known = rows[people].rows if people in rows else ()
+            if number not in {row["id"] for row in known}:
+                hint = f"add {people} = [{{ id = {raw!r}, ... }}] to [rows]"
+                self.reader.fail((*where, key), f"no row {people}:{number}", hint)
+            out[name] = sign * number
+        return out
+
+    # --- what is expected -------------------------------------------------------------------------
+
+    def duration(self, at: Place, value: object) -> int:
+        """Read a length of time, in ticks."""
+        if not isinstance(value, str):
+            self.reader.fail(at, f"got {value!r}, expected a duration", "write it as '5s'")
+        return int(self.reader.tried(at, parse_duration, value))
+
+    def labels(self, at: Place, value: object) -> list[tuple[Place, str]]:
+        """Read labels, or numbers, of actions."""
+        items = self.reader.items(at, value)
+        return [((*at, i), self.label((*at, i), item)) for i, item in enumerate(items)]
+
+    def label(self, at: Place, value: object) -> str:
+        """Read the label of an action, or its number."""
+        return str(value) if type(value) is int else self.reader.text(at, value)
+
+    def expect(
+        self, actions: Mapping[str, Action], at: Place, value: object
+    ) -> list[tuple[Place, Expectation]]:
+        """Read the findings that must be there."""
+        out: list[tuple[Place, Expectation]] = []
+        for where, table in self.reader.tables(at, value, ("code", "action", "evidence")):
+            if "code" not in table:
+                self.reader.fail(where, "no key 'code'", 'add: code = "H110"')
+            raw = table["code"]
+            codes = self.codes((*where, "code"), [raw] if isinstance(raw, str) else raw)
+            action = ""
+            if "action" in table:
+                action = self.label((*where, "action"), table["action"])
+                if action not in actions:
+                    self.reader.unknown((*where, "action"), "action", action, actions)
+            evidence = plain(self.reader.table((*where, "evidence"), table.get("evidence", {})))
+            out.append((where, Expectation(codes=codes, action=action, evidence=evidence)))
+        return out
+
+    def codes(self, at: Place, value: object) -> list[str]:
+        """Read codes, or beginnings of codes, that the taxonomy has."""
+        out = self.reader.texts(at, value)
+        for i, code in enumerate(out):
+            if len(code) < CODE_MIN or not matching(code):
+                self.reader.unknown((*at, i), "code", code, taxonomy())
+        if not out:
+            self.reader.fail(at, "an empty list of codes", 'name one, as "H110"')
+        return out
+
+    def verdict(self, at: Place, value: object) -> Expected:
+        """Read the verdict that there must be."""
+        reader = self.reader
+        table = reader.table(at, value, ("class", "primary", "reward", "effect"))
+        out = Expected()
+        if "class" in table:
+            out = replace(out, kind=reader.one_of((*at, "class"), table["class"], Class))
+        if "primary" in table:
+            code = reader.text((*at, "primary"), table["primary"])
+            if code not in taxonomy():
+                reader.unknown((*at, "primary"), "code", code, taxonomy())
+            out = replace(out, primary=code)
+        if "effect" in table:
+            out = replace(out, effect=reader.one_of((*at, "effect"), table["effect"], Effect))
+        if "reward" in table:
+            reward = table["reward"]
+            if reward != NO_REWARD and type(reward) not in (int, float):
+                hint = f'give a number, or "{NO_REWARD}" where nobody can tell'
+                reader.fail((*at, "reward"), f"got {reward!r}", hint)
+            out = replace(out, reward=reward)
+        return out
+
+
+def flat(table: Mapping[str, Any], known: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
+    """Let `a.b = 1`, which TOML takes for nested tables, mean the key `a.b` as `"a.b" = 1` does."""
+    out: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and name not in known:
+            out.update(flat(cast("dict[str, Any]", value), known, f"{name}."))
+        else:
+            out[name] = value
+    return out

@@ -1,0 +1,153 @@
+"""Reads values out of a TOML document; what doesn't fit is told with file, line and key."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from simharness.errors import SimharnessError, UnknownName, UsageError
+from simharness.reports.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from pathlib import Path as FilePath
+
+    from simharness.reports.lines import Path
+
+T = TypeVar("T")
+
+PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Reader:
+    """One file, with the place of everything in it."""
+
+    def __init__(self, path: FilePath, data: bytes) -> None:
+        self.path = path
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise UsageError(
+                f"{path}:{line}: not UTF-8: byte {data[error.start]:#04x}", "save it as UTF-8"
+            ) from None
+        try:
+            self.document: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            found = PLACE.search(str(error))
+            line = int(found[1]) if found and found[1] else len(text.splitlines())
+            what = PLACE.sub("", str(error))
+            raise UsageError(
+                f"{path}:{max(line, 1)}: no TOML: {what}", "see https://toml.io for its grammar"
+            ) from None
+        self.lines = Lines(text)
+
+    def fail(self, at: Path, what: str, hint: str = "") -> NoReturn:
+        """Raise UsageError about what stands at a path."""
+        raise UsageError(f"{self.path}:{self.lines.line(at)}: {shown_path(at)}: {what}", hint)
+
+    def unknown(self, at: Path, kind: str, name: object, known: Iterable[str]) -> NoReturn:
+        """Raise UsageError about a name that isn't known, with the near ones."""
+        error = UnknownName.among(kind, str(name), known)
+        self.fail(at, error.message, error.hint)
+
+    def tried(self, at: Path, read: Callable[..., T], *args: Any) -> T:
+        """Read something; what it raises is told with the place."""
+        try:
+            return read(*args)
+        except SimharnessError as error:
+            self.fail(at, error.message, error.hint)
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def table(self, at: Path, value: object, keys: Collection[str] | None = None) -> dict[str, Any]:
+        """Read a table; with `keys` it may have no others."""
+        if not isinstance(value, dict):
+            self.fail(at, f"got {shown(value)}, expected a table", "write { key = value }")
+        found = cast("dict[str, Any]", value)
+        if keys is not None:
+            for key in found:
+                if key not in keys:
+                    self.unknown((*at, key), "key", key, keys)
+        return found
+
+    def items(self, at: Path, value: object) -> list[Any]:
+        """Read a list."""
+        if not isinstance(value, list):
+            self.fail(at, f"got {shown(value)}, expected a list", "write [ ... ]")
+        return list(cast("list[object]", value))
+
+    def tables(
+        self, at: Path, value: object, keys: Collection[str] | None = None
+    ) -> list[tuple[Path, dict[str, Any]]]:
+        """Read a list of tables, each with its path."""
+        return [
+            ((*at, i), self.table((*at, i), item, keys))
+            for i, item in enumerate(self.items(at, value))
+        ]
+
+    def text(self, at: Path, value: object) -> str:
+        """Read a text that isn't empty."""
+        if not isinstance(value, str) or not value.strip():
+            self.fail(at, f"got {shown(value)}, expected a text", 'write it as "text"')
+        return value
+
+    def texts(self, at: Path, value: object) -> list[str]:
+        """Read a list of texts."""
+        return [self.text((*at, i), item) for i, item in enumerate(self.items(at, value))]
+
+    def flag(self, at: Path, value: object) -> bool:
+        """Read true or false."""
+        if not isinstance(value, bool):
+            self.fail(at, f"got {shown(value)}, expected true or false")
+        return value
+
+    def whole(self, at: Path, value: object, low: int = 0) -> int:
+        """Read a whole number from `low` on."""
+        if type(value) is not int or value < low:
+            self.fail(at, f"got {shown(value)}, expected a whole number from {low} on")
+        return value
+
+    def one_of(self, at: Path, value: object, known: Iterable[str]) -> str:
+        """Read one of some words."""
+        names = list(known)
+        if not isinstance(value, str) or value not in names:
+            self.unknown(at, "value", value, names)
+        return value
+
+
+def plain(value: Any) -> Any:
+    """Give a TOML value as JSON has it: dates and times as ISO 8601 texts."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [plain(item) for item in cast("list[object]", value)]
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    return value
+
+
+def shown(value: object) -> str:
+    """Show a value of the file, cut to a readable length."""
+    out = ascii(plain(value))
+    return out if len(out) <= 60 else out[:57] + "..."
+
+
+def shown_path(at: Path) -> str:
+    """Show a path as TOML writes it; places in lists count from 1."""
+    out = ""
+    for part in at:
+        if isinstance(part, int):
+            out += f"[{part + 1}]"
+        else:
+            key = part if BARE.fullmatch(part) else f'"{part}"'
+            out += f".{key}" if out else key
+    return out or "the file"
+
+
+def pairs(table: Mapping[str, Any], at: Path) -> list[tuple[Path, str, Any]]:
+    """List what stands in a table, with paths."""
+    return [((*at, key), key, value) for key, value in table.items()]
