@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, cast
 
 from simharness.models.ide.repository.clone import GitError
 from simharness.models.ide.terminal.call import Trouble
-from simharness.models.ide.terminal.git import changing, joining, looking
+from simharness.models.ide.terminal.git import (
+    blaming,
+    branching,
+    committing,
+    index,
+    merging,
+    picking,
+    plumbing,
+    remotes,
+    showing,
+    stashing,
+    status,
+    switching,
+)
 from simharness.models.ide.terminal.git.state import Git
 
 if TYPE_CHECKING:
@@ -18,31 +31,31 @@ if TYPE_CHECKING:
     from simharness.models.ide.terminal.call import Call
 
 SUBCOMMANDS: Mapping[str, Callable[[Git, list[str]], int | Generator[Event, object, int]]] = {
-    "add": changing.add,
-    "blame": looking.blame,
-    "branch": changing.branch,
-    "checkout": changing.checkout,
-    "cherry-pick": joining.cherry_pick,
-    "commit": changing.commit,
-    "config": looking.config,
-    "diff": looking.diff,
-    "fetch": joining.fetch,
-    "log": looking.log,
-    "ls-files": looking.ls_files,
-    "merge": joining.merge,
-    "pull": joining.pull,
-    "push": joining.push,
-    "rebase": joining.rebase,
-    "remote": looking.remote,
-    "reset": changing.reset,
-    "restore": changing.restore,
-    "rev-parse": looking.rev_parse,
-    "rm": changing.rm,
-    "show": looking.show,
-    "stash": changing.stash,
-    "status": looking.status,
-    "switch": changing.switch,
-    "tag": changing.tag,
+    "add": index.add,
+    "blame": blaming.blame,
+    "branch": branching.branch,
+    "checkout": switching.checkout,
+    "cherry-pick": picking.cherry_pick,
+    "commit": committing.commit,
+    "config": plumbing.config,
+    "diff": showing.diff,
+    "fetch": remotes.fetch,
+    "log": showing.log,
+    "ls-files": plumbing.ls_files,
+    "merge": merging.merge,
+    "pull": remotes.pull,
+    "push": remotes.push,
+    "rebase": picking.rebase,
+    "remote": plumbing.remote,
+    "reset": index.reset,
+    "restore": index.restore,
+    "rev-parse": plumbing.rev_parse,
+    "rm": index.rm,
+    "show": showing.show,
+    "stash": stashing.stash,
+    "status": status.status,
+    "switch": switching.switch,
+    "tag": branching.tag,
 }
 
 
