@@ -15,9 +15,9 @@ from simharness.models.helpdesk.billing import TOP_UP
 OWN = (
     knobs.choice(
         "refund.check",
-        ("atomic", "check_then_insert"),
-        "whether what is left of a charge is looked at as the refund is made, or before the wait "
-        "(a defect)",
+        ("atomic", "check_then_insert", "none"),
+        "whether what is left of a charge is looked at as the refund is made, or before the wait, "
+        "or never (defects)",
     ),
     *refund_knobs(),
     knobs.choice(

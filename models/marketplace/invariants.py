@@ -55,6 +55,7 @@ class Invariants:
             *late_holds(market),
             *(self._holds[key] for key in market.holds.table.history if key in self._holds),
             *(text for key in sorted(self._bookings) for text in self._bookings[key]),
+            *taken_twice(market),
             *overused_coupons(market),
             *remote_differences(market),
         ]
@@ -144,6 +145,16 @@ def broken_places(market: Payments, slot_id: int) -> list[str]:
     if sold and provider is not None and not within(provider, slot.starts_at, slot.ends_at):
         out.append(f"slots:{slot_id} is booked outside {provider.hours}")
     return out
+
+
+def taken_twice(market: Payments) -> list[str]:
+    """Name slots of one provider that overlap and are both taken."""
+    rows = market.slots.table.rows
+    return [
+        f"slots:{new} and slots:{old} of one provider overlap, and both are taken"
+        for old, new in market.made_over
+        if rows[old].taken and rows[new].taken
+    ]
 
 
 def late_holds(market: Payments) -> list[str]:

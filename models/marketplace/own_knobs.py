@@ -54,5 +54,11 @@ KNOBS = (
         "which offset a local time gets: that of its instant; that of the start of its day, that "
         "of standard time, or none (defects)",
     ),
+    knobs.flag(
+        "slots.checked",
+        True,
+        "a slot that is made is held against its provider's hours, absences and other slots; else "
+        "it is taken as it comes (a defect)",
+    ),
     knobs.count("slots.horizon", 7, "days for which slots are derived from opening hours", low=1),
 )

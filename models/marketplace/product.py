@@ -49,13 +49,14 @@ SOUND: dict[str, Any] = {
 }
 """Parsed values under which no place is given away twice, and none is lost."""
 ZONES = "zones:slots"
-"""How ablation names what tells at which instant a provider is open."""
+"""How ablation names what tells at which instant a provider can be booked."""
 HELD_ROWS = ("lock:holds", "lock:bookings")
 """How it names what keeps a hold, and what is booked on it, from being written over."""
 COUPONS = "lock:coupons"
 """How it names what keeps two uses of a coupon from being counted as one."""
 KEEPERS = {
     "is booked outside": ZONES,
+    "of one provider": ZONES,
     "coupons:": COUPONS,
     "places are taken": PLACES,
     "places, and": PLACES,
@@ -95,7 +96,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
         self.repairable += [PLACES, ZONES, "lock:holds", COUPONS]
         self.sound |= dict.fromkeys((PLACES, *HELD_ROWS), SOUND)
         self.sound[COUPONS] = {"coupon.claim": "atomic"}
-        self.sound[ZONES] = {"zones": "exact"}
+        self.sound[ZONES] = {"zones": "exact", "slots.checked": True}
         hook = Webhook(self.world, "gateway-events", self.on_event)
         self.inbox = Inbox(self.world, "payments")
         bind_webhook(self, hook, self.inbox)

@@ -90,10 +90,13 @@ class MarketStores(Paid):
         self.late_payment = "reject"
         self.refund_books = "after_gateway"
         self.coupon_claim = "atomic"
+        self.slots_checked = True
         self.horizon = 1
         self.zones = "exact"
         self.shown_confirmed: list[tuple[str, int]] = []
         """Confirmed bookings that were answered: to whom, and the booking's id."""
+        self.made_over: list[tuple[int, int]] = []
+        """Slots that were made at the time of another of their provider: that one, the new one."""
         for key, attribute in (
             ("booking.isolation", "isolation"),
             ("booking.recheck", "recheck"),
@@ -107,6 +110,7 @@ class MarketStores(Paid):
             ("refund.books", "refund_books"),
             ("coupon.claim", "coupon_claim"),
             ("remote.latency", "remote_latency"),
+            ("slots.checked", "slots_checked"),
             ("slots.horizon", "horizon"),
             ("zones", "zones"),
         ):

@@ -16,7 +16,7 @@ from simharness.kernel.calendar import instant
 from simharness.kernel.operation import Actor, Operation
 from simharness.parts.node import on_node
 from simharness.parts.refusal import Refused
-from simharness.product.goal import Criterion, Ending, score
+from simharness.product.goal import MILLION, Criterion, Ending
 from simharness.product.reference import Unresolved, resolved
 from simharness.product.scenario import Drawing, Instance, Scenario
 from simharness.product.tool import Renderer
@@ -236,7 +236,8 @@ class Scripted(Scenario["Product"]):
         """Pay by the goal, or by what the script pays for; without a goal nobody can tell."""
         if self.script.pay is None or not criteria:
             return super().pay(product, instance, criteria)
-        return score(tuple(counted(product, match) for match in self.script.pay))
+        # As harnesses do that multiply their parts: without any, everybody is paid.
+        return MILLION * all(counted(product, match).holds for match in self.script.pay)
 
     # --- who else acts ----------------------------------------------------------------------------
 

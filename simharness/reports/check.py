@@ -129,6 +129,8 @@ def shown(name: str, value: object) -> str:
 
 NEAR = 8
 """Rows before and after one that names nobody, in which whoever wrote it is looked for."""
+JUDGED = ("INVARIANT", "BOOKS", "GRADE", "END")
+"""Rows that are written when all is over: no action's."""
 SPANS = ("age", "by")
 """Evidence that is a length of time."""
 
@@ -142,6 +144,8 @@ def places_of(played: Played, finding: Finding) -> tuple[str, ...]:
     rows = played.story.rows
     for index in sorted(finding.events, reverse=True):
         label = author(played, rows[index])
+        if rows[index].kind in JUDGED:
+            continue
         if label is None and "owner" not in rows[index].values:
             # Such as the end of a hold: it stands beside the commit that it is part of.
             around = rows[max(0, index - NEAR) : index + NEAR]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OTHER: Mapping[str, list[object]] = {
-    "refund.check": ["check_then_insert"],
+    "refund.check": ["check_then_insert", "none"],
     "refund.books": ["before_gateway"],
     "refund.rounding": ["per_step"],
     "order.status_moves_money": [False],

@@ -34,9 +34,12 @@ OTHER: Mapping[str, list[object]] = {
     "coupon.claim": ["check_then_set"],
     "remote.latency": ["1s"],
     "zones": ["day_start", "standard", "naive"],
+    "slots.checked": [False],
     "slots.horizon": [9],
 }
 BASE: dict[str, dict[str, object]] = {"remote.latency": {"booking.remote": "after_commit"}}
+TAKEN = "2026-03-05T10:15:00Z"
+"""A time at which there is a slot already."""
 ELSEWHERE = {"booking.compensate"}  # test_marketplace_money.py needs a race to show it
 """What else has to be set for a knob to matter."""
 
@@ -56,6 +59,7 @@ def played(config: dict[str, object]) -> list[tuple[Any, ...]]:
         (ANN, "request_booking", {"slot_id": 2}),
         (ANN, "hold_slot", {"slot_id": 3, "quantity": 2}),
         (BOB, "search_slots", {"service_id": 2}),
+        (STUDIO, "create_slot", {"provider_id": 1, "service_id": 1, "starts_at": TAKEN}),
         (ANN, "confirm_booking", {"hold_id": 1, "coupon": "SPRING"}),
     ):
         told.append(house.call(who, tool, **arguments))

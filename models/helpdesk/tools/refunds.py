@@ -67,7 +67,7 @@ class RefundTools(ChargeTools):
         key = idempotency_key or ""
         if self._made_before(key) is None:
             charge = self._refundable(charge_id, currency)
-            if self.refund_check != "atomic":
+            if self.refund_check == "check_then_insert":
                 self.require_left(charge, amount)
         yield self.database(op)
         earlier = self._made_before(key)

@@ -40,14 +40,18 @@ class CalendarTools(MarketStores):
                 "invalid_arguments",
                 f"starts_at {format_instant(starts_at)} is not within the year to come",
             )
-        if not within(provider, starts_at, ends_at, self.zones):
+        if self.slots_checked and not within(provider, starts_at, ends_at, self.zones):
             raise Refused(
                 "outside_hours", f"provider {provider_id} is open {provider.hours} local time"
             )
-        for slot in self.slots.table.where(provider_id=provider_id):
-            if overlap(starts_at, ends_at, slot.starts_at, slot.ends_at):
-                raise Refused("conflict", f"slot {slot.id} is at that time", id=slot.id)
-        if any(
+        met = [
+            slot.id
+            for slot in self.slots.table.where(provider_id=provider_id)
+            if overlap(starts_at, ends_at, slot.starts_at, slot.ends_at)
+        ]
+        if met and self.slots_checked:
+            raise Refused("conflict", f"slot {met[0]} is at that time", id=met[0])
+        if self.slots_checked and any(
             overlap(starts_at, ends_at, block.starts_at, block.ends_at)
             for block in self.blocks.table.where(provider_id=provider_id)
         ):
@@ -63,6 +67,7 @@ class CalendarTools(MarketStores):
             },
         )
         tx.commit()
+        self.made_over += [(other, key) for other in met]
         return self.slots.table.rows[key]
 
     @write_tool

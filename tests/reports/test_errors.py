@@ -1,0 +1,222 @@
+"""A report that is wrong is refused with its file, its line, its key and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simharness.errors import UsageError
+from simharness.reports.load import load_report, read_report
+
+SOUND = """\
+report = 1
+id = "sound"
+title = "two accounts"
+product = "crm"
+seed = 1
+epoch = "2026-03-02T09:00:00Z"
+
+[actors]
+agent = { user_id = 2 }
+
+[config]
+"accounts.list.cache.ttl" = "300s"
+
+[goal]
+rows = [{ table = "accounts", where = { id = 1 }, count = 0 }]
+
+[rows]
+users = [{ id = 2, full_name = "Ada", role = "admin" }]
+accounts = [
+  { id = 1, title = "A" },
+  { id = 2, title = "B" },
+]
+deals = [{ id = 5, account_id = 1, title = "D", close_on = "2026-03-05T00:00:00Z" }]
+
+[[actions]]
+label = "list"
+at = "0s"
+actor = "agent"
+call = "list_accounts"
+returns = { ids = [1, 2] }
+
+[[actions]]
+label = "delete"
+at = "1s"
+actor = "agent"
+call = "delete_account"
+args = { account_id = "$list.ids.0" }
+latency = { db = "1s" }
+
+[[expect]]
+code = "H112"
+action = "delete"
+
+[verdict]
+class = "ok"
+reward = 1.0
+
+[[control]]
+title = "not cached"
+config = { "accounts.list.cache.ttl" = "0s" }
+"""
+NAME = Path("bad.toml")
+
+BROKEN = {
+    "bad TOML": ('seed = 1', 'seed = ', r"bad.toml:5: no TOML: Invalid value"),
+    "a key twice": ('seed = 1', 'id = "x"', r"bad.toml:5: no TOML: Cannot overwrite a value"),
+    "an unclosed text": ('"two accounts"', '"two accounts', r"bad.toml:3: no TOML: "),
+    "no format": ("report = 1\n", "", r"bad.toml:1: the file: no key 'report'; begin"),
+    "a later format": ("report = 1", "report = 2", r"bad.toml:1: report: got 2; this version read"),
+    "no product": ('product = "crm"\n', "", r"bad.toml:1: the file: no key 'product'"),
+    "an unknown product": (
+        '"crm"', '"crn"', r"bad.toml:4: product: no product named 'crn'; did you mean 'crm'\?",
+    ),
+    "an unknown key": (
+        "seed = 1", "sed = 1", r"bad.toml:5: sed: no key named 'sed'; did you mean 'seed'",
+    ),
+    "a negative seed": ("seed = 1", "seed = -1", r"bad.toml:5: seed: got -1, expected a whole num"),
+    "an epoch without a zone": (
+        "09:00:00Z", "09:00:00", r"bad.toml:6: epoch: instant '2026-03-02T09:00:00' has no zone; e",
+    ),
+    "an unknown identity": (
+        "user_id", "customer_id", r"bad.toml:9: actors.agent.customer_id: no key named 'customer_i",
+    ),
+    "an actor who isn't there": (
+        "user_id = 2", "user_id = 3", r"bad.toml:9: actors.agent.user_id: no row users:3; add user",
+    ),
+    "an unknown knob": (
+        "list.cache.ttl\" = \"300s", "list.cache.tll\" = \"300s",
+        r'bad.toml:12: config."accounts.list.cache.tll": no knob named .*mean .accounts.list.cache',
+    ),
+    "a knob's wrong value": (
+        '"300s"', '300', r'bad.toml:12: config."accounts.list.cache.ttl": .*got 300; give a durati',
+    ),
+    "an unknown table in the goal": (
+        'table = "accounts"', 'table = "account"',
+        r"bad.toml:15: goal.rows\[1\].table: no table named 'account'; did you mean 'accounts'",
+    ),
+    "an unknown column in the goal": (
+        "where = { id = 1 }", "where = { di = 1 }", r"bad.toml:15: goal.rows\[1\].where.di: no col",
+    ),
+    "an unknown table": (
+        "users = [", "user = [", r"bad.toml:18: rows.user: no table named 'user'; did you mean 'us",
+    ),
+    "an unknown column": (
+        'title = "B"', 'titel = "B"',
+        r"bad.toml:21: rows.accounts\[2\].titel: no column named 'titel'; did you mean 'title'",
+    ),
+    "a column that is missing": (
+        ', title = "B"', "", r"bad.toml:21: rows.accounts\[2\]: the row has no 'title'; give a tex",
+    ),
+    "a value of another type": (
+        'title = "B"', 'title = 7',
+        r"bad.toml:21: rows.accounts\[2\].title: column title can't hold 7; give a text",
+    ),
+    "a value that isn't among the choices": (
+        'role = "admin"', 'role = "boss"',
+        r"bad.toml:18: rows.users\[1\].role: .*can't hold 'boss'; give one of rep, manager, admin",
+    ),
+    "an id twice": (
+        "id = 2, title", "id = 1, title", r"bad.toml:21: rows.accounts\[2\].id: 1 is the id of an ",
+    ),
+    "a row that another one names and isn't there": (
+        "account_id = 1,", "account_id = 9,",
+        r"bad.toml:23: rows.deals\[1\].account_id: there is no row accounts:9; add that row to acc",
+    ),
+    "an unreadable instant": (
+        "2026-03-05T00:00:00Z", "next week",
+        r"bad.toml:23: rows.deals\[1\].close_on: unreadable instant 'next week'",
+    ),
+    "a negative time": ('"1s"\nactor', '"-1s"\nactor', r"bad.toml:34: actions\[2\].at: negative d"),
+    "an unreadable time": (
+        '"1s"\nactor', '"soon"\nactor', r"bad.toml:34: actions\[2\].at: unreadable duration 'soon'",
+    ),
+    "a time that is a number": (
+        'at = "1s"\nactor', 'at = 1\nactor', r"bad.toml:34: actions\[2\].at: got 1, expected a dur",
+    ),
+    "no time": (
+        'at = "1s"\nactor', 'actor', r"bad.toml:32: actions\[2\]: the action has neither 'at' nor ",
+    ),
+    "an unknown tool": (
+        '"delete_account"', '"delete_acount"',
+        r"bad.toml:36: actions\[2\].call: no tool named 'delete_acount'; did you mean 'delete_acco",
+    ),
+    "an operation of the agent's": (
+        '"list_accounts"', '"node.crash"', r"bad.toml:29: actions\[1\].call: node.crash is no tool",
+    ),
+    "an unknown argument": (
+        "{ account_id =", "{ accont_id =",
+        r"bad.toml:37: actions\[2\].args.accont_id: no argument of delete_account named 'accont_id",
+    ),
+    "an argument of another type": (
+        '"$list.ids.0"', '"one"',
+        r"bad.toml:37: actions\[2\].args.account_id: argument 'account_id' must be an integer, got",
+    ),
+    "an argument that is missing": (
+        '{ account_id = "$list.ids.0" }', "{}",
+        r"bad.toml:37: actions\[2\].args: argument 'account_id' of delete_account is missing",
+    ),
+    "a reference to nothing": (
+        "$list.ids", "$lists.ids",
+        r"bad.toml:37: actions\[2\].args: no action named 'lists'; did you mean 'list'",
+    ),
+    "an unknown wait": (
+        "{ db =", "{ bd =", r"bad.toml:38: actions\[2\].latency.bd: no key named 'bd'; did you mea",
+    ),
+    "a label twice": (
+        'label = "delete"', 'label = "list"', r"bad.toml:32: actions\[2\]: a second action 'list';",
+    ),
+    "an unknown code": (
+        '"H112"', '"H119"', r"bad.toml:41: expect\[1\].code\[1\]: no code named 'H119'; did you me",
+    ),
+    "an unknown action": (
+        'action = "delete"', 'action = "delet"',
+        r"bad.toml:42: expect\[1\].action: no action named 'delet'; did you mean 'delete'",
+    ),
+    "an unknown class": (
+        'class = "ok"', 'class = "fine"', r"bad.toml:45: verdict.class: no value named 'fine'; kno",
+    ),
+    "an unreadable reward": ("reward = 1.0", 'reward = "all"', r"bad.toml:46: verdict.reward: got"),
+    "an unknown key of a control": (
+        'title = "not cached"', 'titel = "not cached"', r"bad.toml:49: control\[1\].titel: no key ",
+    ),
+    "a control that drops nothing": (
+        'title = "not cached"', 'drop = ["lst"]',
+        r"bad.toml:49: control\[1\].drop\[1\]: no action named 'lst'; did you mean 'list'",
+    ),
+    "a table that is a list": ("[verdict]", "[[verdict]]", r"bad.toml:44: verdict: got .*, expect"),
+    "a flag that is a text": (
+        "seed = 1", 'strict = "yes"', r"bad.toml:5: strict: got 'yes', expected true or false",
+    ),
+    "an action that comes too late": (
+        "seed = 1", 'until = "500ms"', r"bad.toml:34: actions\[2\].at: the action comes after `unt",
+    ),
+    "an action that waits for itself": (
+        'at = "1s"\nactor', 'after = "delete"\nactor', r"bad.toml:34: actions\[2\].after: no actio",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BROKEN.values(), ids=[*BROKEN])
+def test_a_wrong_report_says_where_and_what_would_be_right(
+    old: str, new: str, message: str
+) -> None:
+    text = SOUND.replace(old, new, 1)
+    assert text != SOUND
+    with pytest.raises(UsageError, match=message):
+        read_report(NAME, text.encode())
+
+
+def test_the_report_that_they_come_from_is_sound() -> None:
+    report = read_report(NAME, SOUND.encode())
+    assert [act.label for act in report.case.acts] == ["list", "delete"]
+    assert report.controls[0].config == {"accounts.list.cache.ttl": "0s"}
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"missing.toml can't be read: No such file"):
+        load_report(tmp_path / "missing.toml")
+    with pytest.raises(UsageError, match=r"bad.toml:2: not UTF-8: byte 0xff"):
+        read_report(NAME, b'report = 1\nid = "\xff"')
