@@ -53,7 +53,6 @@ def run_python(code: str, folder: Path = ROOT) -> subprocess.CompletedProcess[st
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
         stdin=subprocess.DEVNULL,
     )

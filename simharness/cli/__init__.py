@@ -121,6 +121,7 @@ def main(argv: list[str] | None = None) -> None:
     The code is 0 fine, 1 the check failed, 2 usage, 3 inconclusive or diverged, 4 a harness error,
     130 Ctrl-C.
     """
+    hold_standard_descriptors()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A prompt may hold what the terminal's encoding doesn't.
@@ -134,6 +135,20 @@ def main(argv: list[str] | None = None) -> None:
         # What can't be written has been told; Python must not try again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)
+
+
+def hold_standard_descriptors() -> None:
+    """Open what `<&-`, `>&-` or `2>&-` has closed as /dev/null.
+
+    Else the next file to be opened gets the number, and a recording holds what libraries and
+    processes that we start write to descriptors 1 and 2.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest that is free, which is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
 def call(argv: list[str] | None = None) -> int:

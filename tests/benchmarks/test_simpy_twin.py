@@ -9,7 +9,7 @@ from benchmarks.simpy_twin import DEALS, Told, World, mixed_calls, run_episode
 
 @pytest.mark.parametrize(
     ("load", "seeds", "calls", "seconds"),
-    [(1.0, 200, (9, 14), (110, 170)), (8.0, 50, (40, 85), (300, 620))],
+    [(1.0, 100, (9, 14), (110, 170)), (8.0, 12, (40, 85), (300, 620))],
 )
 def test_expert_succeeds(
     load: float, seeds: int, calls: tuple[float, float], seconds: tuple[float, float]

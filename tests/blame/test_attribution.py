@@ -33,6 +33,7 @@ from tests.blame.plays import (
     quitter,
     stepped,
 )
+from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -51,7 +52,7 @@ MODELS = ("null", "refuse", "random", "spam", "nurture")
 
 @pytest.mark.parametrize("load", [1, 4, 8])
 def test_a_clean_episode_of_the_reference_is_ok(load: int) -> None:
-    for seed in range(8):
+    for seed in range(times(3)):
         verdict = judged(plan(seed, load), EXPERT)[1]
         assert (verdict.kind, verdict.primary, verdict.proof) == (Class.OK, "", Proof.NONE)
         assert (verdict.valid, verdict.score, verdict.goal) == (True, 1_000_000, True)
@@ -61,7 +62,7 @@ def test_a_clean_episode_of_the_reference_is_ok(load: int) -> None:
 
 def test_an_expert_who_lost_to_lost_invalidations_is_cleared_by_proof() -> None:
     lost, unharmed = 0, 0
-    for seed in range(16):
+    for seed in range(times(6)):
         episode, verdict = judged(plan(seed, 4, LOST), EXPERT)
         assert verdict.valid == (not episode.breaches)
         if episode.passed:
@@ -81,13 +82,13 @@ def test_an_expert_who_lost_to_lost_invalidations_is_cleared_by_proof() -> None:
         (arm,) = verdict.arms
         assert (arm.repaired, arm.score_before, arm.score) == ((DETAIL,), 0, 1_000_000)
         assert verdict.headline == "harness, H112, proved (closed)"
-    assert lost > 4
+    assert lost > 1
     assert unharmed > 0
 
 
 def test_a_late_fill_is_never_called_a_lost_invalidation() -> None:
     primaries: list[str] = []
-    for seed in range(16):
+    for seed in range(times(6)):
         episode, verdict = judged(plan(seed, 8, NO_FENCE), EXPERT)
         assert "H112" not in verdict.codes
         if not episode.passed:
@@ -112,7 +113,7 @@ def test_a_late_fill_is_never_called_a_lost_invalidation() -> None:
 def test_a_model_that_fails_in_a_sound_world_answers_for_it(
     policy: str, codes: set[str], load: int
 ) -> None:
-    for seed in range(6):
+    for seed in range(times(2)):
         episode, verdict = judged(plan(seed, load), policy_named(policy))
         assert not episode.passed
         assert (verdict.kind, verdict.valid, verdict.proof) == (Class.MODEL, True, Proof.NONE)
@@ -163,7 +164,7 @@ def test_bad_calls_stand_beside_how_the_agent_ended() -> None:
 
 def test_a_model_that_fails_anyway_is_not_excused_by_stale_reads() -> None:
     tainted = 0
-    for seed in range(12):
+    for seed in range(times(4)):
         episode, verdict = judged(plan(seed, 4, LOST), policy_named("spam"))
         assert (verdict.kind, verdict.valid) == (Class.MODEL, not episode.breaches)
         assert "M510" in verdict.codes
@@ -173,7 +174,7 @@ def test_a_model_that_fails_anyway_is_not_excused_by_stale_reads() -> None:
             assert (arm.proof, arm.flips) == (Proof.CLOSED, False)
             stale = [f for f in verdict.findings if f.code.startswith("H")]
             assert {f.effect for f in stale} == {Effect.NONE}
-    assert tainted > 3
+    assert tainted > 1
 
 
 def test_a_stale_read_that_won_the_episode_helped() -> None:
@@ -306,7 +307,7 @@ def caller(
 
 def test_the_reference_takes_over_where_the_policy_cannot_be_asked() -> None:
     lost = 0
-    for seed in range(10):
+    for seed in range(times(4)):
         episode, verdict = caller(seed, "expert", LOST)
         assert verdict.valid == (not episode.breaches)
         if episode.passed:
@@ -319,12 +320,12 @@ def test_the_reference_takes_over_where_the_policy_cannot_be_asked() -> None:
         assert verdict.codes[-1] == "H610"
         (arm,) = verdict.arms
         assert (arm.score_before, arm.score) == (0, 1_000_000)
-    assert lost > 3
+    assert lost > 1
 
 
 @pytest.mark.parametrize("policy", MODELS)
 def test_a_model_is_not_excused_by_a_world_that_the_reference_could_not_solve(policy: str) -> None:
-    for seed in range(6):
+    for seed in range(times(2)):
         episode, verdict = caller(seed, policy, LOST)
         assert not episode.passed
         assert verdict.kind is Class.MODEL
@@ -335,7 +336,7 @@ def test_a_model_is_not_excused_by_a_world_that_the_reference_could_not_solve(po
 
 def test_an_agent_that_went_away_did_not_run_out_of_budget_as_the_reference_does() -> None:
     endings: set[bool] = set()
-    for seed in range(12):
+    for seed in range(times(6)):
         env = Env(plan(seed, 4, LOST), on_harness="mark")
         verdict = stepped(env, quitter).info["verdict"]
         assert verdict["class"] == "model"
@@ -345,7 +346,7 @@ def test_an_agent_that_went_away_did_not_run_out_of_budget_as_the_reference_does
 
 
 def test_a_spammers_world_is_proved_unsolvable_all_the_same() -> None:
-    seeds = [seed for seed in range(6) if "H610" in caller(seed, "spam", LOST)[1].codes]
+    seeds = [seed for seed in range(times(3)) if "H610" in caller(seed, "spam", LOST)[1].codes]
     assert len(seeds) > 1
     _, verdict = caller(seeds[0], "spam", LOST)
     (finding,) = (f for f in verdict.findings if f.code == "H610")

@@ -23,6 +23,7 @@ from benchmarks.innocence import (
 )
 from simharness.kernel.draws import Draws, Stream
 from tests.blame.plays import plan, policy_named
+from tests.effort import times
 
 LOAD = "8"
 
@@ -31,37 +32,39 @@ LOAD = "8"
 def test_repairing_an_innocent_mechanism_changes_no_outcome_and_no_row(
     faults: tuple[str, ...],
 ) -> None:
-    tally = by_value(32, LOAD, faults)
-    assert tally.episodes == 32
+    count = times(8)
+    tally = by_value(count, LOAD, faults)
+    assert tally.episodes == count
     assert (tally.flips, tally.changed, tally.rows, tally.misfits) == (0, 0, 0, 0)
     # The sample is worth something: every policy, several caches, each asked often.
     assert set(tally.policies) == set(MODELS)
-    assert len(tally.caches) > 4
-    assert tally.hits > 32 * 20
+    assert len(tally.caches) > 3
+    assert tally.hits > count * 20
     assert (GUILTY in tally.caches) == (not faults)
 
 
 def test_repairing_an_innocent_mechanism_changes_nothing_for_a_policy_that_is_asked_again() -> None:
-    tally = asked_again(12, LOAD, remove=False, position=False)
-    assert tally.episodes == 12
+    tally = asked_again(times(4), LOAD, remove=False, position=False)
+    assert tally.episodes == times(4)
     assert (tally.flips, tally.changed) == (0, 0)
 
 
 def test_repairing_the_guilty_mechanism_is_seen() -> None:
-    tally = by_value(6, LOAD, (FAULT,), guilty=True)
-    assert (tally.episodes, tally.changed) == (6, 6)
-    assert tally.rows > 12
+    tally = by_value(3, LOAD, (FAULT,), guilty=True)
+    assert (tally.episodes, tally.changed) == (3, 3)
+    assert tally.rows > 6
     assert tally.flips == 0
 
 
 def test_repairing_a_replica_an_index_a_feed_or_an_export_that_told_the_truth_changes_nothing() -> (
     None
 ):
-    tally = parts_by_value(16, LOAD)
-    assert tally.episodes == 16
+    count = times(8)
+    tally = parts_by_value(count, LOAD)
+    assert tally.episodes == count
     assert (tally.flips, tally.changed, tally.rows, tally.misfits) == (0, 0, 0, 0)
     assert len(tally.caches) > 2
-    assert tally.hits > 16
+    assert tally.hits > count
 
 
 def test_repairing_a_part_that_lagged_is_seen() -> None:
@@ -71,14 +74,14 @@ def test_repairing_a_part_that_lagged_is_seen() -> None:
 
 
 def test_taking_an_innocent_cache_away_from_a_world_that_draws_by_position_flips_outcomes() -> None:
-    tally = asked_again(24, LOAD, remove=True, position=True)
-    assert (tally.episodes, tally.changed) == (24, 24)
+    tally = asked_again(12, LOAD, remove=True, position=True)
+    assert (tally.episodes, tally.changed) == (12, 12)
     assert tally.flips > 1
 
 
 def test_addressed_draws_alone_keep_most_outcomes_where_rows_change() -> None:
-    tally = asked_again(12, LOAD, remove=True, position=False)
-    assert (tally.episodes, tally.changed) == (12, 12)
+    tally = asked_again(6, LOAD, remove=True, position=False)
+    assert (tally.episodes, tally.changed) == (6, 6)
     assert tally.flips <= 1
 
 
@@ -123,7 +126,7 @@ def test_the_script_prints_a_line_a_case_and_says_whether_all_is_well(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # So few episodes may show the control no flip; then the zeros of the others are worth nothing.
-    code = main(["--episodes", "3", "--load", "4", "--json"])
+    code = main(["--episodes", "1", "--load", "4", "--json"])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["case"].partition(",")[0] for line in lines] == [
         "repaired",
@@ -135,5 +138,5 @@ def test_the_script_prints_a_line_a_case_and_says_whether_all_is_well(
         "removed",
         "control: removed",
     ]
-    assert {line["episodes"] for line in lines} == {3}
+    assert {line["episodes"] for line in lines} == {1}
     assert code == (0 if lines[-1]["flips"] else 1)

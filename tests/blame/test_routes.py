@@ -19,6 +19,7 @@ from simharness.episode.play import drive
 from simharness.errors import UnknownName, UsageError
 from simharness.recording.reader import read_file
 from simharness.recording.rows import rows_digest
+from tests.effort import times
 from tests.findings.quay import LOADED, Load, wandering
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def again(episode: Episode, part: str) -> str:
     return rows_digest(replayed(episode.plan, episode.inputs, frozenset({part})).world.rows)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(12), deadline=None)
 @given(CONFIG, st.integers(0, 2**32), st.sampled_from(("0", "3")))
 def test_a_part_that_served_only_what_was_true_changes_not_one_row(
     config: dict[str, Any], seed: int, load: str

@@ -82,7 +82,6 @@ def spawn(tmp_path: Path) -> Spawn:
             stdout=stdout or subprocess.PIPE,
             stderr=stderr or subprocess.PIPE,
             preexec_fn=preexec_fn,
-            timeout=60,
             check=False,
         )
         out, err = (

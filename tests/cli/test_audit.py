@@ -14,7 +14,7 @@ from tests.cli.conftest import SHOP
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Cli
+    from tests.cli.conftest import Cli, Recorded
 
 FAULT = "crm.invalidation-lost"
 
@@ -85,9 +85,8 @@ def test_the_numbers_behind_an_answer_are_told_as_json(
     assert cli("audit", "short", "--max-rate", "0.9").code == 0
 
 
-def test_one_episode_is_told_in_full(cli: Cli) -> None:
-    cli("demo", "-o", "d")
-    told = cli("audit", "d/episode-42.simrec", "--curve")
+def test_one_episode_is_told_in_full(cli: Cli, recorded: Recorded) -> None:
+    told = cli("audit", recorded.file, "--curve")
     assert told.code == 0
     assert "harness, H112, proved (closed)" in told.out
     assert "cache:deals.detail true -> 1.0 (closed): flips" in told.out

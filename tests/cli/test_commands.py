@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 
@@ -32,7 +32,6 @@ TOTAL_KEYS = {
     "p99_us",
     "memory_growth_mb",
 }
-SOAK_KEYS = {"pings", "errors", "invariants_broken", "p50_us", "p99_us", "memory_growth_mb"}
 LISTS = ("products", "scenarios", "faults", "policies", "tools", "knobs")
 
 
@@ -57,36 +56,25 @@ def test_version_is_told(cli: Cli) -> None:
 # demo
 
 
-def test_demo_is_what_the_readme_shows(cli: Cli, tmp_path: Path) -> None:
+def test_demo_is_what_the_readme_shows_each_time_and_names_commands_that_work(cli: Cli) -> None:
     readme = README.read_text(encoding="utf-8")
     block = re.search(r"<!-- demo output -->\s*```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
     assert block is not None, "README.md has no fenced block after <!-- demo output -->"
     shown = re.sub(r"\A\$ .*\n", "", block[1])
-    folders = re.findall(r"simharness replay (\S+)/episode-", shown)
-    told = cli("demo", "-o", tmp_path / "out")
-    assert told.code == 0
-    assert told.out.replace(str(tmp_path / "out"), folders[0]) == shown
-
-
-def test_demo_takes_less_than_five_seconds(spawn: Spawn) -> None:
-    begin = time.perf_counter()
-    assert spawn("demo").code == 0
-    assert time.perf_counter() - begin < 5
-
-
-def test_demo_proves_the_fault_and_names_commands_that_work(cli: Cli) -> None:
-    told = cli("demo")
-    assert (told.code, told.err) == (0, "")
-    assert "verdict: harness, H112, proved (closed)" in told.out
-    assert "without the fault: reward 1.0, ok, replayed identical" in told.out
-    again = re.findall(r"^    simharness (.+)$", told.out, re.MULTILINE)
+    for told in (cli("demo"), cli("demo")):
+        assert (told.code, told.out, told.err) == (0, shown, "")
+    again = re.findall(r"^    simharness (.+)$", shown, re.MULTILINE)
     assert [line.split()[0] for line in again] == ["show", "whatif", "replay"]
     for line in again:
         assert cli(*line.split()).code == 0, line
 
 
-def test_demo_can_be_shown_twice_in_one_folder(cli: Cli) -> None:
-    assert cli("demo").out == cli("demo").out
+def test_demo_takes_less_than_five_seconds(spawn: Spawn) -> None:
+    # The processor's, since others may be at work on the machine.
+    begin = getrusage(RUSAGE_CHILDREN)
+    assert spawn("demo").code == 0
+    end = getrusage(RUSAGE_CHILDREN)
+    assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 5
 
 
 # list
@@ -285,7 +273,7 @@ def test_soak_gives_the_documented_keys(cli: Cli) -> None:
         assert set(part) >= TOTAL_KEYS
         assert (part["errors"], part["invariants_broken"]) == (0, 0)
     assert [report["pings"], *(w["pings"] for w in worlds)] == [180, 60, 60, 60]
-    assert all(set(w) >= SOAK_KEYS and w["replayed_identical"] is True for w in worlds)
+    assert all(set(w) >= TOTAL_KEYS and w["replayed_identical"] is True for w in worlds)
 
 
 def test_soak_says_how_it_went(cli: Cli) -> None:

@@ -53,10 +53,8 @@ def verdicts(run: Path) -> list[dict[str, object]]:
 
 def wait_for(run: Path, episodes: int, process: subprocess.Popen[str]) -> None:
     """Wait until a run has judged so many episodes."""
-    deadline = time.monotonic() + 60
     while len(verdicts(run)) < episodes:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
         time.sleep(0.005)
 
 
@@ -68,7 +66,7 @@ def interrupt(*_: object, **__: object) -> None:
 def end(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str, str]:
     """Send a signal to the whole group, as a terminal does."""
     os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate()
     return process.returncode, out, err
 
 
@@ -140,10 +138,8 @@ def test_an_interrupted_soak_stops_with_130_and_cleans_up(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = start(tmp_path, "soak", "--pings", "1000000", "--users", "10")
-    deadline = time.monotonic() + 30
     while not list(tmp_path.glob("*/soak.simrec.part")):
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
         time.sleep(0.005)
     code, out, err = end(process, signal.SIGINT)
     assert (code, out, err.strip()) == (130, "", "stopped")

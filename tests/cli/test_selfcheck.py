@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+# On a busy machine there is progress on stderr, so that stays unasked.
 SMALL = ("--seed", "0:2", "--load", "0", "--pythons", "none")
 
 
@@ -35,12 +36,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selfcheck, "selfcheck", partial(check.selfcheck, variants=[*some.values()]))
 
 
-def test_every_variant_is_tried_and_a_sound_product_is_identical(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("few")
+def test_a_sound_product_is_identical_in_every_variant(cli: Cli, tmp_path: Path) -> None:
     told = cli("selfcheck", product(tmp_path, CLEAN), *SMALL, "--json")
     assert told.code == 0
-    result = json.loads(told.out)  # on a busy machine there is progress on stderr
-    assert (result["episodes"], result["variants"], result["identical"]) == (2, 13, 2)
-    assert len(result["tried"]) == 13
+    result = json.loads(told.out)
+    assert (result["episodes"], result["variants"], result["identical"]) == (2, 3, 2)
+    assert len(result["tried"]) == 3
     assert result["diverged"] == result["skipped"] == result["causes"] == []
 
 
@@ -51,7 +53,6 @@ def test_a_difference_is_told_with_its_place_its_cause_and_the_commands(
     scenario = product(tmp_path, CULPRITS["set-order"])
     told = cli("selfcheck", scenario, *SMALL)
     assert told.code == 3
-    assert told.err == ""
     lines = told.out.splitlines()
     verdicts = {line.split("  ")[1].strip(): line for line in lines if line.startswith("  ")}
     assert verdicts["random hash seed"].endswith(f"DIVERGED: {scenario}:0, {scenario}:1")
@@ -78,7 +79,7 @@ def test_the_keys_of_a_difference(cli: Cli, tmp_path: Path) -> None:
     scenario = product(tmp_path, CULPRITS["module-counter"])
     told = cli("selfcheck", scenario, *SMALL, "--json")
     assert told.code == 3
-    result = told.json()
+    result = json.loads(told.out)
     assert result["identical"] == 1, "the first is the first in every order"
     assert {one["axis"] for one in result["diverged"]} == {"order"}
     assert result["causes"][0]["scenario"] == scenario

@@ -177,7 +177,6 @@ def python(*arguments: str, folder: Path) -> str:
         cwd=folder,
         capture_output=True,
         check=True,
-        timeout=60,
         stdin=subprocess.DEVNULL,
     )
     return done.stdout.decode("utf-8").replace("\r\n", "\n")

@@ -396,7 +396,6 @@ def run_python(code: str, **environment: str) -> str:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
         stdin=subprocess.DEVNULL,
     )
