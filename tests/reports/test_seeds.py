@@ -14,6 +14,7 @@ pytestmark = pytest.mark.seeds
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = sorted((ROOT / "seeds" / "reports").glob("*.toml"))
+MACHINERY = Path(__file__).with_name("test_machinery.py")
 PAGE = ROOT / "docs" / "reports.md"
 
 
@@ -41,3 +42,24 @@ def test_the_example_of_the_page_holds() -> None:
     assert found is not None
     for result in check_report(read_report(PAGE, found[1].encode())):
         assert result.held, (result.missing, result.unexpected)
+
+
+def test_the_page_lists_every_report_and_every_test_with_its_codes() -> None:
+    table = PAGE.read_text("utf-8").partition("<!-- table of reports -->")[2]
+    found = [line.strip("| \n").split(" | ") for line in table.strip().splitlines()[2:]]
+    told = {row[0]: (*row[1:3], row[3].split() if len(row) > 3 else []) for row in found}
+    expected: dict[str, tuple[str, str, list[str]]] = {}
+    for path in FILES:
+        report = load_report(path)
+        codes = {
+            c for case in (report.case, *report.controls) for e in case.expect for c in e.codes
+        }
+        link = f"[{path.name}](../seeds/reports/{path.name})"
+        expected[report.id] = (report.case.title, link, sorted(codes))
+    tests = {row[0]: row[2].strip("`") for row in found if row[2].startswith("`")}
+    assert {key: told[key] for key in told if key not in tests} == expected
+    assert {
+        key: name for key, name in tests.items() if not name.startswith(f"test_{key.lower()}_")
+    } == {}
+    there = re.findall(r"^def (test_b\d+_\w+)", MACHINERY.read_text("utf-8"), re.MULTILINE)
+    assert sorted(tests.values()) == sorted(there)
