@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from simharness.rollout.collector import seldom_collected
+from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 # How fast examples come says something of the machine and nothing of the code.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "tests",
+    max_examples=times(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("tests")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Compiling the package is half of what a process of a test does; let them share bytecode.
+
+    Where none may be written beside the sources they would each compile it anew.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTHONDONTWRITEBYTECODE" in os.environ:
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

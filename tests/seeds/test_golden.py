@@ -32,8 +32,19 @@ def test_a_golden_recording_replays_identical(path: Path) -> None:
     assert replay(record).digest == record.digest
 
 
-def test_this_version_records_what_lies_in_its_folder() -> None:
-    made = golden.recordings()
+@pytest.fixture(scope="module")
+def made() -> dict[str, bytes]:
+    """Give what this version records, which takes a while."""
+    return golden.recordings()
+
+
+@pytest.fixture
+def recorded_once(made: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let those who write recordings be handed them."""
+    monkeypatch.setattr(golden, "recordings", lambda: made)
+
+
+def test_this_version_records_what_lies_in_its_folder(made: dict[str, bytes]) -> None:
     changed = golden.differences(made, CURRENT)
     assert changed == [], f"if this was meant: {golden.COMMAND} --write"
 
@@ -81,6 +92,7 @@ def test_a_change_of_meaning_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(diverges(only_episode(path)) for path in FILES)
 
 
+@pytest.mark.usefixtures("recorded_once")
 def test_writing_makes_the_folder_and_leaves_equal_files_alone(tmp_path: Path) -> None:
     assert len(golden.write(tmp_path, "1.0.0.dev3")) == len(golden.cases())
     own = tmp_path / "1.0.0.dev3"
@@ -94,6 +106,7 @@ def test_writing_makes_the_folder_and_leaves_equal_files_alone(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["1.0.0"], "the way to it is not kept"
 
 
+@pytest.mark.usefixtures("recorded_once")
 def test_recordings_of_a_release_are_never_written_again(tmp_path: Path) -> None:
     golden.write(tmp_path, "1.0.0")
     assert golden.write(tmp_path, "1.0.0") == []
