@@ -4,9 +4,7 @@ A re-run in the same process can't tell: it shares the hash seed and the address
 comparison here is between fresh processes, and hash seeds are varied, never pinned. Bugs of the
 kinds that these comparisons are for are planted in a small product, to prove that they are seen.
 
-Variables that raise what is tried:
-  SIMHARNESS_SEEDS=20            seeds of each kind of episode
-  SIMHARNESS_PYTHONS=a:b         further interpreters, as paths
+SIMHARNESS_PYTHONS=a:b names further interpreters to try, as paths.
 """
 
 from __future__ import annotations
@@ -24,8 +22,9 @@ from simharness.env import replay, run
 from simharness.recording.reader import read_file
 from simharness.selfcheck import pythons
 from simharness.selfcheck.variants import VARIANTS, Axis, Variant
+from tests.effort import times
 
-SEEDS = range(int(os.environ.get("SIMHARNESS_SEEDS", "1")))
+SEEDS = range(times(1))
 
 SCRIPT = Path(__file__).with_name("digests.py")
 FAULT = "crm.invalidation-lost"

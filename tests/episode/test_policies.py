@@ -1,12 +1,8 @@
-"""What the policies score, and that a transcript is played as it was sent.
-
-How many seeds are played can be raised: SIMHARNESS_SEEDS=1000 pytest tests/episode/test_policies.py
-"""
+"""What the policies score, and that a transcript is played as it was sent."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +25,7 @@ from simharness.product.registry import load_scenario
 from simharness.product.tool import BadArgument
 from simharness.recording.reader import EpisodeRecord, parse
 from simharness.units import MINUTE
+from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
     from simharness.episode.episode import Episode
     from simharness.product.policy import Action, Observation, Task
 
-SEEDS = range(int(os.environ.get("SIMHARNESS_SEEDS", "12")))
+SEEDS = range(times(4))
 """Seeds that each policy plays."""
 SAMPLES = 25 * len(SEEDS)
 """Random arguments drawn for each tool."""
@@ -121,7 +118,7 @@ def test_random_policy_never_makes_a_call_that_no_schema_allows(seed: int) -> No
 def test_random_policy_reaches_every_tool_and_differs_by_seed_only() -> None:
     used: set[str] = set()
     firsts: set[str] = set()
-    for seed in range(60):
+    for seed in range(times(60)):
         episode = run(CRM, seed=seed, policy="random", load=0).episode
         made = [call for given in episode.inputs for call in given.calls]
         used |= {call.tool for call in made}

@@ -1,12 +1,8 @@
-"""Replays are held against recordings, frame by frame.
-
-How much is tried can be raised: SIMHARNESS_EPISODES=1000 pytest tests/episode
-"""
+"""Replays are held against recordings, frame by frame."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from heapq import heappush
@@ -56,15 +52,16 @@ from simharness.recording.reader import EpisodeRecord, parse, read_file, require
 from simharness.recording.rows import read_rows
 from simharness.units import MINUTE, SECOND
 from simharness.values import pack, unpack
+from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from simpy.events import Event
 
-EPISODES = int(os.environ.get("SIMHARNESS_EPISODES", "40"))
+EPISODES = times(12)
 """How many episodes each search for an unequal replay tries."""
-RESEALED_BITS = 11
+RESEALED_BITS = 29
 """Of the bits of a recording, each so-manieth is flipped behind sums that are made to fit."""
 
 CRM = "crm/negotiation"

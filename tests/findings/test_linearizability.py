@@ -36,6 +36,7 @@ from simharness.findings.linearizability import (
 from simharness.kernel.journal import TIMEOUT, Decoder, Row
 from simharness.recording.reader import read_file
 from simharness.recording.rows import read_rows
+from tests.effort import times
 from tests.findings.office import DEAL, TOOLS, TRACKED, Dice, Office
 
 if TYPE_CHECKING:
@@ -389,7 +390,7 @@ def any_operation(draw: st.DrawFn) -> Op:
     return Observed(called=called, returned=returned, input=draw(REQUESTS), output=output)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 @given(st.lists(any_operation(), max_size=6), st.sampled_from((NOTE, ABSENT)))
 def test_any_six_operations_are_ruled_as_brute_force_rules_them(
     history: list[Op], model: RowModel

@@ -18,6 +18,7 @@ from simharness.findings.reads import stale_reads
 from simharness.findings.story import StepSpan, tell
 from simharness.kernel.journal import COLUMNS, NAMES, Row
 from simharness.units import MINUTE, SECOND
+from tests.effort import times
 
 if TYPE_CHECKING:
     from simharness.findings.finding import Finding
@@ -367,7 +368,7 @@ FAULTS = ("", "crm.invalidation-lost", "crm.no-fence")
 CONTRACTS: tuple[dict[str, object], ...] = ({}, {"deals.detail.staleness": "90s"})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 @given(
     st.integers(0, 2**64 - 1),
     st.sampled_from(("expert", "random")),

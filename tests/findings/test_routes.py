@@ -19,6 +19,7 @@ from simharness.findings.reads import mismatched_rows, missed_records, stale_rea
 from simharness.kernel.calendar import parse_instant
 from simharness.product.policy import Call
 from simharness.units import SECOND
+from tests.effort import times
 from tests.findings.quay import LOADED, wandering
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ CONFIG = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 @given(CONFIG, st.integers(0, 2**32), st.sampled_from(("0", "2", "6")))
 def test_rows_alone_tell_the_same_breaches_as_the_live_check(
     config: dict[str, Any], seed: int, load: str
@@ -347,7 +348,7 @@ def test_the_live_check_has_breaches_of_every_source_to_agree_on() -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(8), deadline=None)
 @given(CONFIG, st.integers(0, 2**32))
 def test_no_harness_finding_within_a_bound_that_covers_the_lag(
     config: dict[str, Any], seed: int

@@ -14,6 +14,7 @@ from simharness.api import Call
 from simharness.errors import UsageError
 from simharness.kernel.operation import Actor
 from simharness.parts.refusal import Refused
+from tests.effort import times
 
 TILL = f"{Path(__file__).parent / 'till.py'}:Till/"
 BUSY: dict[str, Any] = {
@@ -264,7 +265,7 @@ REFUNDED = st.fixed_dictionaries(
     mode=st.lists(st.sampled_from(("ok", "fail", "async_fail")), min_size=1, max_size=3),
     latency=st.sampled_from(("0s", "3s", "35s")),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(10), deadline=None)
 def test_an_error_changes_no_row_unless_its_outcome_is_unknown(
     calls: list[Call], mode: list[str], latency: str
 ) -> None:

@@ -18,6 +18,7 @@ from simharness.models.crm.scenarios.dedupe import KEEP, Dedupe
 from simharness.models.crm.scenarios.duplicates import FIRST_NEW, LIKES, entries
 from simharness.product.policy import Call, Task
 from simharness.product.scenario import Drawing
+from tests.effort import times
 from tests.models.playing import DONE, acting, failing, impossible, play, roads
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def test_notes_and_reads_are_free() -> None:
 def test_the_house_rules_tell_the_persons_of_every_instance_apart() -> None:
     """Whoever reads all rows and the prompt finds the persons that the goal goes by."""
     contacts: list[Any] = list(base_rows()["contacts"])
-    for seed in range(600):
+    for seed in range(times(150)):
         drawing = Drawing(Stream(Draws(seed), "instance", 0), {})
         Dedupe().draw(drawing)
         story: Any = drawing.finish()

@@ -14,6 +14,7 @@ from simharness.errors import ProcessFailed
 from simharness.models.helpdesk import Helpdesk
 from simharness.models.helpdesk.rules import tax_back
 from simharness.models.helpdesk.tables import Charge, Order, Refund
+from tests.effort import times
 from tests.models.desk_house import ROWS, House
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def test_the_same_calls_are_not_survived_by_an_unsound_helpdesk() -> None:
 CURRENCIES = ("JPY", "USD", "KWD")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 10_000),
     currency=st.sampled_from(CURRENCIES),

@@ -17,6 +17,7 @@ from simharness.parts.refusal import Refused
 from simharness.parts.transaction import Transaction
 from simharness.parts.webhook import Inbox, Notice, Webhook
 from simharness.units import DAY, SECOND
+from tests.effort import times
 from tests.parts.posts import Bed
 
 if TYPE_CHECKING:
@@ -531,7 +532,7 @@ PAYMENT = st.tuples(
     duplicates=st.integers(0, 2),
     order=st.sampled_from(("fifo", "any")),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(20), deadline=None)
 def test_money_is_conserved_and_the_books_equal_the_ledger(
     payments: list[tuple[int, int, str, str, bool]],
     seed: int,

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simharness.api import SECOND, Actor, Refused
+from tests.effort import times
 from tests.product.harbour import ben, codes, later
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def in_turn(log: Iterable[Iterable[tuple[str, int, int]]]) -> dict[int, int]:
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=times(40),
 )
 @given(steps=st.lists(STEPS, max_size=24))
 @example(steps=[(0, "add", 1, 1), (1, "add", 1, 2)])
@@ -94,7 +97,9 @@ def test_under_row_locks_every_interleaving_is_a_serial_one(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=times(40),
 )
 @given(
     steps=st.lists(STEPS, max_size=24),
