@@ -69,6 +69,23 @@ def link(row: Row) -> Link:
             text = f"the episode ends ({v['reason']}){outcome}"
         case "GRADE":
             text = f"{v['predicate']}: {'holds' if v['holds'] else 'fails'} ({v['evidence']})"
+        case "CHECKED":
+            place = f"{v['table']}:{v['key']}"
+            text = f"{v['owner']} looks for {v['quantity']} of {place}, {v['free']} free"
+        case "HOLD":
+            place = f"{v['table']}:{v['key']}"
+            text = f"{v['owner']} takes {v['quantity']} of {place}, which has {v['capacity']}"
+        case "GATEWAY":
+            what = f"{v['kind']} of {v['amount']} {v['currency']}"
+            text = f"{v['owner']} asks for a {what} for {v['ref']}"
+        case "GATEWAYEND":
+            text = f"{v['owner']} is answered by {v['gateway']}: {v['status']}"
+        case "LEDGER":
+            text = (
+                f"{v['gateway']} moves a {v['kind']} of {v['amount']} {v['currency']} ({v['ref']})"
+            )
+        case "DROP":
+            text = f"the invalidation of {v['view']} {v['key']} is lost, {v['queued']} are queued"
         case _:
             text = " ".join([row.kind, *(f"{name}={value}" for name, value in v.items())])
     return Link(row.index, row.t, text)

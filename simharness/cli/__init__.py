@@ -34,6 +34,7 @@ COMMANDS = {
     "compare": ("simharness.cli.compare", "two runs of the same seeds, pair by pair"),
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
     "report": ("simharness.cli.report", "bug reports as files that reproduce, with controls"),
+    "view": ("simharness.cli.view", "a run or a recording as a page, to read and to review"),
     "selfcheck": (
         "simharness.cli.selfcheck",
         "the same episodes in processes that differ in what must not matter",

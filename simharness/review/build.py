@@ -1,0 +1,144 @@
+"""A run, a shard or a recording, read and judged for the page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simharness.blame.quarantine import REVIEWS
+from simharness.recording.format import from_os_error
+from simharness.recording.reader import iter_episodes
+from simharness.review.episode import detail_of
+from simharness.review.overview import entry_of, importance, name_entries, overview_of
+from simharness.review.text import plain
+from simharness.rollout.audit import LIMIT, audit, files_of
+from simharness.rollout.collector import seldom_collected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from simharness.recording.reader import EpisodeRecord
+    from simharness.rollout.audit import Item, Report
+
+BYTES_MAX = 10_000_000
+"""Size of all episodes that a page holds in full, encoded; the others have their line alone."""
+FULL_AIM = 200
+"""Episodes held in full when no more of them want a look: the rest are a sample of the passes."""
+LEVEL = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """All data of one page."""
+
+    overview: dict[str, Any]
+    entries: list[dict[str, Any]]
+    """A line an episode, in the order of the run; `full` says whether the page holds it whole."""
+    blobs: dict[int, str]
+    """Episodes in full by their place, encoded by `encoded`."""
+    reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The lines of the run's reviews, oldest first."""
+
+
+def encoded(value: Any) -> str:
+    """Write a value as JSON, gzip it and encode it in base64: the same bytes for the same value."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return b64encode(gzip.compress(text.encode(), LEVEL, mtime=0)).decode()
+
+
+def build(
+    path: Path,
+    *,
+    limit: float = LIMIT,
+    everything: bool = False,
+    progress: Callable[[int, str], None] | None = None,
+) -> Built:
+    """Audit what a path stands for and gather what the page shows of it.
+
+    `progress` is told how many episodes have been dealt with, and what was done to them. Raises
+    what `audit` raises.
+    """
+
+    def tell(done: int, what: str) -> None:
+        if progress is not None:
+            progress(done, what)
+
+    report = audit(path, limit=limit, progress=lambda n: tell(n, "judged"))
+    chosen = range(len(report.items)) if everything else first_choice(report.items)
+    wanted = set(chosen)
+    entries: list[dict[str, Any]] = []
+    blobs: dict[int, str] = {}
+    with seldom_collected():
+        for place, (item, record) in enumerate(judged(path, report)):
+            entries.append(entry_of(item, record, path))
+            if place in wanted:
+                blobs[place] = encoded(detail_of(record, item.verdict))
+                tell(len(blobs), "drawn")
+    name_entries(entries)
+    kept = set(blobs) if everything else within(chosen, blobs, BYTES_MAX)
+    for place, entry in enumerate(entries):
+        entry["full"] = place in kept
+    overview = overview_of(report, entries)
+    overview["caps"] = caps_of(report, len(kept), everything)
+    overview["order"] = sorted(range(len(entries)), key=lambda i: importance(report.items[i]))
+    full = {place: blob for place, blob in blobs.items() if place in kept}
+    return Built(overview, entries, full, list(reviews_of(path)))
+
+
+def judged(path: Path, report: Report) -> Iterator[tuple[Item, EpisodeRecord]]:
+    """Pair the report's items with their recordings, read again: a run may not fit in memory."""
+    items = iter(report.items)
+    for file in files_of(path):
+        for record in iter_episodes(file):
+            if record.complete:
+                item = next(items, None)
+                if item is None:  # finished since the audit
+                    return
+                yield item, record
+
+
+def first_choice(items: list[Item]) -> list[int]:
+    """Choose whom to hold in full: all that want a look, then a sample of the rest."""
+    ranked = sorted(range(len(items)), key=lambda i: (importance(items[i]), i))
+    wanting = sum(1 for item in items if importance(item)[0] < 4)
+    return ranked[: max(wanting, FULL_AIM)]
+
+
+def within(chosen: list[int] | range, blobs: dict[int, str], room: int) -> set[int]:
+    """Keep the first of the chosen whose sizes fit into the room."""
+    kept: set[int] = set()
+    for place in chosen:
+        room -= len(blobs[place])
+        if room < 0 and kept:
+            break
+        kept.add(place)
+    return kept
+
+
+def caps_of(report: Report, full: int, everything: bool) -> list[str]:
+    """Say what the page leaves out."""
+    n = len(report.items)
+    if full == n:
+        return []
+    why = "" if everything else " (--all holds all of them)"
+    return [
+        f"{full:,} of {n:,} episodes are here in full, those that want a look first; "
+        f"the others have their line in the table alone{why}"
+    ]
+
+
+def reviews_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Give the lines of a run's reviews; the audit has checked them."""
+    file = path / REVIEWS
+    if path.is_dir() and file.exists():
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise from_os_error("read", file, error) from error
+        for line in lines:
+            if line.strip():
+                yield plain(json.loads(line))

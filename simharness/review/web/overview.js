@@ -1,0 +1,201 @@
+// The run as a whole: is the harness sound enough, what was found, where, and which episodes.
+
+function overview() {
+  return [
+    h("div", { class: "cards" }, gaugeCard(), figuresCard()),
+    run.problems.concat(run.caps).map((text) => h("p", { class: "caution" }, text + ".")),
+    h("div", { class: "cards" }, codesCard(), strataCard()),
+    stripCard(),
+    tableCard(),
+  ];
+}
+
+function card(title, attributes, ...children) {
+  return h("section", { ...attributes, class: `card ${attributes.class || ""}` }, h("h2", null, title), ...children);
+}
+
+function gateBadge() {
+  const icon = { pass: "✓", fail: "✕", inconclusive: "?" }[run.gate];
+  return h("span", { class: `gate ${run.gate}` }, h("span", { "aria-hidden": "true" }, icon), ` gate: ${run.gate}`);
+}
+
+// A bullet bar: the limit, the rate, its interval; all of it also in words.
+function gaugeCard() {
+  const { point, low, high } = run.rate;
+  const least = Math.max(2 * run.limit, high * 1.1);
+  const top = [0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8].find((x) => x >= least) || 1;
+  const width = 560;
+  const x = (share) => 10 + (width - 20) * Math.min(1, share / top);
+  const words = `${percent(point)}, 95 % interval ${percent(low)} to ${percent(high)}, limit ${percent(run.limit)}`;
+  const ticks = [0, top / 4, top / 2, (top * 3) / 4, top];
+  return card(
+    "Failure rate of the harness",
+    { class: "gauge" },
+    h("div", { class: "headline" }, h("span", { class: "big" }, percent(point)), gateBadge()),
+    s(
+      "svg",
+      { viewBox: `0 0 ${width} 74`, role: "img", "aria-label": words },
+      s("rect", { class: "track", x: x(0), y: 26, width: x(top) - x(0), height: 18, rx: 3 }),
+      s("rect", { class: "interval", x: x(low), y: 26, width: Math.max(2, x(high) - x(low)), height: 18 }),
+      s("line", { class: "limit", x1: x(run.limit), x2: x(run.limit), y1: 18, y2: 50 }),
+      s("text", { class: "limit-text", x: x(run.limit), y: 13, "text-anchor": "middle" }, `limit ${percent(run.limit, 0)}`),
+      s("circle", { class: "point", cx: x(point), cy: 35, r: 6 }),
+      ticks.map((t, i) =>
+        s("text", { class: "tick", x: x(t), y: 66, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, percent(t, 0)),
+      ),
+    ),
+    h("p", null, `${counted(run.failures, "failure")} in ${counted(run.episodes, "episode")}; 95 % interval ${percent(low)} to ${percent(high)}.`),
+    h("p", { class: "mute" }, `${run.gate === "inconclusive" ? "Undecided" : "Decided"}: ${run.why}.`),
+    run.band[1] > run.band[0] &&
+      h("p", { class: "mute" }, `Counting the ambiguous episodes against the harness: ${percent(run.band[1])}.`),
+  );
+}
+
+function figuresCard() {
+  const share = (n) => (run.episodes ? ` (${percent(n / run.episodes, 0)})` : "");
+  const waiting = run.entries.filter(wantsReview).length;
+  const figures = [
+    ["mean reward", run.score === null ? "none" : run.score.toFixed(3), "over all episodes that have one"],
+    ["without quarantined", run.clean_score === null ? "none" : run.clean_score.toFixed(3), "mean reward"],
+    ["valid for training", run.valid.toLocaleString("en"), `episodes${share(run.valid)}`],
+    ["contaminated", run.contaminated.toLocaleString("en"), `any finding of the harness${share(run.contaminated)}`],
+    ["quarantined", run.quarantined.toLocaleString("en"), `episodes${share(run.quarantined)}`],
+    ["to be reviewed", waiting.toLocaleString("en"), "harness or ambiguous"],
+  ];
+  return card(
+    "Episodes",
+    { class: "figures" },
+    h("dl", null, figures.map(([name, value, note]) => h("div", null, h("dt", null, name), h("dd", null, value, h("small", null, note))))),
+    classLine(),
+    queueButtons(waiting),
+  );
+}
+
+function classLine() {
+  return h(
+    "p",
+    { class: "classes" },
+    Object.entries(run.classes).map(([kind, n]) =>
+      button(
+        [glyph({ class: kind, score: kind === "ok" ? 1 : 0 }, 16), ` ${kind} ${n.toLocaleString("en")}`],
+        { class: `chip ${state.f === kind ? "on" : ""}`, "aria-pressed": String(state.f === kind), onclick: () => go({ f: state.f === kind ? null : kind }) },
+      ),
+    ),
+  );
+}
+
+function queueButtons(waiting) {
+  return h(
+    "p",
+    { class: "row" },
+    button(waiting ? "Review the first of them" : "Review a sample of the passes", { class: "primary", onclick: () => nextInQueue(1) }),
+    button("Blind mode", {
+      "aria-pressed": String(reviews.blind),
+      title: "Hides the automatic verdict of an episode until you have given yours",
+      onclick: () => setBlind(!reviews.blind),
+    }),
+  );
+}
+
+function codesCard() {
+  if (reviews.blind) return card("Codes", {}, h("p", { class: "mute" }, "Hidden in blind mode."));
+  if (!run.codes.length) return card("Codes", {}, h("p", { class: "mute" }, "Nothing was found in any episode."));
+  const most = run.codes[0].n;
+  return card(
+    "Codes",
+    { class: "codes" },
+    h(
+      "ul",
+      null,
+      run.codes.map((c) =>
+        h(
+          "li",
+          null,
+          button(
+            [
+              h("span", { class: `code ${c.kind}` }, c.code),
+              h("span", { class: "slug" }, c.slug.replaceAll("-", " ")),
+              h("span", { class: "bar" }, h("span", { class: c.kind, style: { width: `${(100 * c.n) / most}%` } })),
+              h("span", { class: "n" }, c.n.toLocaleString("en")),
+            ],
+            { title: c.explanation, "aria-pressed": String(state.f === c.code), "aria-label": `${c.code} ${c.slug}: ${counted(c.n, "episode")}`, onclick: () => go({ f: state.f === c.code ? null : c.code }) },
+          ),
+        ),
+      ),
+    ),
+    state.f && run.codes.some((c) => c.code === state.f) && codeText(run.codes.find((c) => c.code === state.f)),
+  );
+}
+
+function codeText(c) {
+  return h("p", { class: "mute" }, `${c.code}: ${c.explanation} `, h("strong", null, "Remedy: "), c.remedy);
+}
+
+function strataCard() {
+  if (!run.strata.length) {
+    return card("Strata", {}, h("p", { class: "mute" }, "All episodes are alike in scenario, load, fault, policy and tools."));
+  }
+  return card(
+    "Strata",
+    { class: "strata" },
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Failure rate by stratum" },
+      h(
+        "table",
+        null,
+        h("thead", null, h("tr", null, ["by", "value", "failures", "95 % interval", ""].map((x) => h("th", { scope: "col" }, x || h("span", { class: "sr" }, "flag"))))),
+        h(
+          "tbody",
+          null,
+          run.strata.map((x) =>
+            h(
+              "tr",
+              { class: x.flagged ? "flagged" : "" },
+              h("td", { class: "mute" }, x.by),
+              h("td", null, button(x.value || "none", { class: "link", onclick: () => go({ [x.by]: state[x.by] === x.value ? null : x.value }) })),
+              h("td", { class: "num" }, `${x.failures}/${x.n}`),
+              h("td", { class: "num" }, `${percent(x.low)} – ${percent(x.high)}`),
+              h("td", null, x.flagged && h("span", { class: "flag", title: "the lower bound lies above the limit" }, "▲", h("span", { class: "sr" }, "above the limit"))),
+            ),
+          ),
+        ),
+      ),
+    ),
+    run.strata.some((x) => x.flagged) && h("p", { class: "mute" }, h("span", { class: "flag" }, "▲ "), "the lower bound lies above the limit: this stratum fails whatever the total says"),
+  );
+}
+
+// Every episode as a glyph. The table below is its twin for keyboard and screen reader.
+function stripCard() {
+  const cell = run.entries.length > 400 ? 16 : 24;
+  const found = new Set(run.entries.filter(matches).map((entry) => entry.place));
+  return card(
+    "All episodes in the order of the run",
+    { class: "strip" },
+    h(
+      "div",
+      { class: "dots", "aria-hidden": "true" },
+      run.entries.map((entry) => {
+        const dot = h("span", { class: found.has(entry.place) ? "" : "faint", "data-tip": tipOf(entry), "data-ep": entry.id }, glyph(entry, cell));
+        return dot;
+      }),
+    ),
+    h("p", { class: "legend mute" }, legend()),
+  );
+}
+
+function tipOf(entry) {
+  if (hidden(entry)) return `${nameOf(entry)}: not reviewed yet`;
+  return `${nameOf(entry)}: ${entry.headline}, reward ${reward(entry.score)}${entry.quarantined ? ", quarantined" : ""}`;
+}
+
+function legend() {
+  const kinds = Object.keys(CLASSES).map((kind) => h("span", null, glyph({ class: kind, score: 1 }, 16), kind));
+  const others = [
+    h("span", null, glyph({ class: "ok", score: 1 }, 16), "reward 1.0"),
+    h("span", null, glyph({ class: "model", score: 0 }, 16), "less or none"),
+    h("span", null, glyph({ class: "harness", score: 0, quarantined: true }, 16), "quarantined"),
+  ];
+  return [...kinds, h("span", { class: "gap" }, ""), ...others];
+}

@@ -1,0 +1,72 @@
+// Where the reader is. It stands in the address, after the #, so that a link leads there again:
+//   ep episode, s step, v view of the step, f class or code, q words, and the other filters by name.
+
+const VIEWS = ["diff", "saw", "truth", "why", "state", "call", "grade", "notes"];
+const FILTERS = ["f", "q", "scenario", "load", "fault", "tool", "policy", "reward", "reviewed", "quarantined"];
+const state = { ep: null, s: null, v: "diff" };
+for (const name of FILTERS) state[name] = null;
+
+function readAddress() {
+  let given;
+  try {
+    given = new URLSearchParams(location.hash.slice(1));
+  } catch (error) {
+    given = new URLSearchParams();
+  }
+  state.ep = given.get("ep");
+  const step = Number(given.get("s"));
+  state.s = Number.isInteger(step) && step > 0 ? step : null;
+  state.v = VIEWS.includes(given.get("v")) ? given.get("v") : "diff";
+  for (const name of FILTERS) state[name] = given.get(name) || null;
+}
+
+function address(changes) {
+  const wanted = { ...state, ...changes };
+  const out = new URLSearchParams();
+  if (wanted.ep !== null) {
+    out.set("ep", wanted.ep);
+    if (wanted.s !== null) out.set("s", wanted.s);
+    if (wanted.v !== "diff") out.set("v", wanted.v);
+  }
+  for (const name of FILTERS) if (wanted[name]) out.set(name, wanted[name]);
+  return "#" + out.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
+}
+
+// Go somewhere. Another episode is a new place to come back to; another step of it is not.
+function go(changes) {
+  const to = address(changes);
+  if (to === location.hash) return;
+  const other = "ep" in changes && changes.ep !== state.ep;
+  const where = location.pathname + location.search + to;
+  if (other) history.pushState(null, "", where);
+  else history.replaceState(null, "", where);
+  readAddress();
+  render();
+}
+
+function matches(entry) {
+  const one = (name, has) => !state[name] || has(state[name]);
+  const seen = shownClass(entry) !== "hidden";
+  return (
+    one("f", (f) => seen && (entry.class === f || entry.primary === f || entry.codes.some((c) => c.startsWith(f)))) &&
+    one("scenario", (x) => entry.scenario === x) &&
+    one("load", (x) => entry.load === x) &&
+    one("policy", (x) => entry.policy === x) &&
+    one("fault", (x) => (x === "no fault" ? entry.faults.length === 0 : entry.faults.includes(x))) &&
+    one("tool", (x) => entry.tools.includes(x)) &&
+    one("reward", (x) => (x === "paid" ? entry.score >= 1 : x === "none" ? entry.score === null : entry.score !== null && entry.score < 1)) &&
+    one("reviewed", (x) => (x === "yes" ? reviewOf(entry) !== null : x === "differs" ? differs(entry) : reviewOf(entry) === null)) &&
+    one("quarantined", (x) => (x === "yes") === (seen && entry.quarantined)) &&
+    one("q", (words) => words.toLowerCase().split(/\s+/).every((word) => searched(entry, seen).includes(word)))
+  );
+}
+
+function searched(entry, seen) {
+  const texts = [entry.key, entry.id, entry.load, ...entry.faults, ...entry.tools];
+  if (seen) texts.push(entry.headline, entry.sentence, ...entry.codes);
+  return texts.join(" ").toLowerCase();
+}
+
+function anyFilter() {
+  return FILTERS.some((name) => state[name]);
+}

@@ -1,0 +1,306 @@
+"""The page in a real browser: opened from disk, offline, as its readers do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from simharness.blame.quarantine import read_reviews
+from simharness.review.build import Built, encoded
+from simharness.review.page import page as write_page
+from simharness.review.serve import ReviewServer
+from tests.review.conftest import axe, decoded, settle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.review.conftest import Reader
+
+PLACES = ("", "ep=42&s=3", "ep=87&v=why", "ep=203&v=grade", "ep=42&v=notes")
+
+
+def test_a_click_on_dot_3_of_episode_42_shows_both_values_and_the_age(
+    reader: Reader, html: str
+) -> None:
+    page = reader.open(html, "ep=42&s=1")
+    assert "1min 02s out of date" not in page.inner_text("#content")
+    page.click("#dot-3")
+    page.wait_for_selector("#app[data-ready='42/3/diff']")
+    told = page.inner_text("#view")
+    assert '"legal": "in_review"' in told
+    assert '"legal": "cleared"' in told
+    assert "1min 02s out of date" in page.inner_text(".step-head")
+
+
+def test_a_stranger_is_told_whose_fault_each_episode_was(reader: Reader, html: str) -> None:
+    page = reader.open(html)
+    for number, who, what in (
+        ("42", "The harness is at fault", "no invalidation of v1 was carried out"),
+        ("87", "The harness is at fault", "2 of slots:667 were held or sold"),
+        ("203", "The harness is at fault", "reward 1 was paid although the goal is not met"),
+    ):
+        page.click(f".episodes a:has-text('{number}')")
+        page.wait_for_selector(f"#app[data-ready^='{number}/']")
+        told = page.inner_text(".episode-head")
+        assert who in told
+        assert what in told
+        assert "proved" in told
+        # It opens at the step of the finding that decided.
+        assert page.inner_text(".steps a.on .code") in told
+        assert "the outcome flips" in page.inner_text(".proof")
+        page.click("text=← All episodes")
+
+
+def test_the_keyboard_alone_leads_from_the_run_to_the_proof(reader: Reader, html: str) -> None:
+    page = reader.open(html)
+    press = page.keyboard.press
+    press("/")
+    page.wait_for_selector("#search:focus")
+    page.keyboard.type("H112")
+    press("Enter")
+    page.wait_for_function("document.querySelectorAll('.episodes tbody tr').length === 1")
+    for _ in range(40):
+        press("Tab")
+        if page.evaluate("() => document.activeElement.closest('td.name') !== null"):
+            break
+    press("Enter")
+    page.wait_for_selector("#app[data-ready='42/3/diff']")
+    for key, place in (
+        ("j", "42/4/diff"),
+        ("n", "42/5/diff"),
+        ("p", "42/3/diff"),
+        ("ArrowLeft", "42/2/diff"),
+        ("ArrowRight", "42/3/diff"),
+        ("2", "42/3/saw"),
+        ("3", "42/3/truth"),
+        ("y", "42/3/why"),
+    ):
+        press(key)
+        page.wait_for_selector(f"#app[data-ready='{place}']")
+    assert "customer/legal commits deals:42" in page.inner_text("#view")
+    for key in ("g", "1", "4", "Enter"):
+        press(key)
+    page.wait_for_selector("#app[data-ready='42/14/why']")
+    press("?")
+    assert page.is_visible("#help")
+    page.uncheck("#letters")
+    press("Escape")
+    press("j")
+    press("Escape")
+    page.wait_for_selector("#app[data-ready='//diff']")
+
+
+def test_the_focus_stays_on_the_dot_that_was_reached(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=42&s=3")
+    page.focus("#dot-3")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#app[data-ready='42/4/diff']")
+    assert page.evaluate("document.activeElement.id") == "dot-4"
+    assert page.get_attribute("#dot-4", "tabindex") == "0"
+    assert page.get_attribute("#dot-3", "tabindex") == "-1"
+    page.focus("[role=tab][aria-selected=true]")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#app[data-ready='42/4/saw']")
+    assert page.evaluate("document.activeElement.id") == "tab-saw"
+
+
+@pytest.mark.parametrize(
+    ("address", "ready"),
+    [
+        ("ep=42&s=5&v=why", "42/5/why"),
+        ("ep=crm/negotiation:42&s=5", "42/5/diff"),
+        ("ep=42&s=999&v=nonsense", "42/3/diff"),
+        ("f=H112", "//diff"),
+        ("ep=no-such", "no-such//diff"),
+    ],
+)
+def test_a_link_leads_to_its_place(reader: Reader, html: str, address: str, ready: str) -> None:
+    page = reader.open(html, address)
+    assert page.get_attribute("#app", "data-ready") == ready
+    if address.startswith("f="):
+        assert page.locator(".episodes tbody tr").count() == 1
+    if "no-such" in address:
+        assert "No single episode of this run is called no-such" in page.inner_text("#content")
+    page.click(".top .brand")
+    page.wait_for_selector("#app[data-ready='//diff']")
+    page.go_back()
+    page.wait_for_selector(f"#app[data-ready='{ready}']")
+
+
+def test_nothing_is_seriously_inaccessible_or_cut_in_either_theme(
+    browser: Browser, reader: Reader, html: str
+) -> None:
+    for theme in ("light", "dark"):
+        for width in (1280, 800):
+            context = browser.new_context(
+                offline=True,
+                color_scheme="dark" if theme == "dark" else "light",
+                viewport={"width": width, "height": 900},
+            )
+            page = reader.__class__(context, reader.folder, reader.complaints).open(html)
+            for number, address in enumerate(PLACES):
+                page.goto(f"{page.url.partition('#')[0]}#{address}")
+                settle(page)
+                where = (theme, width, address)
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                assert wide <= 0, (where, "the page is wider than the window")
+                if width == 1280 and (theme == "light" or number < 2):
+                    assert axe(page) == [], where
+            context.close()
+
+
+def test_hostile_texts_stay_texts(reader: Reader, built: Built) -> None:
+    hostile = (
+        "</script><img src=x onerror=\"alert('pwned')\"><b>\x1b[31m\0\u202e\ud800" + "x" * 19_900
+    )
+    entries = [{**entry, "sentence": hostile, "tools": [hostile]} for entry in built.entries]
+    overview: dict[str, Any] = {**built.overview, "run": hostile, "problems": [hostile]}
+    overview["codes"] = [{**code, "explanation": hostile} for code in built.overview["codes"]]
+    place = next(i for i, entry in enumerate(entries) if entry["id"] == "42")
+    detail = decoded(built.blobs[place])
+    poison(detail, hostile)
+    blobs = {**built.blobs, place: encoded(detail)}
+    text = write_page(Built(overview, entries, blobs))
+    assert "<img src=x" not in text
+    page = reader.open(text.encode("utf-8", "replace").decode(), "ep=42&s=3")
+    for view in ("diff", "saw", "truth", "why", "state", "call", "grade", "notes"):
+        page.goto(f"{page.url.partition('#')[0]}#ep=42&s=3&v={view}")
+        settle(page)
+        assert page.locator("img, b:has-text('x')").count() == 0
+    assert "<img src=x onerror=" in page.inner_text(".episode-head")
+
+
+def poison(value: Any, hostile: str) -> None:
+    """Put a hostile text wherever an episode holds words of its own."""
+    for step in value["steps"]:
+        step["text"] = hostile
+        for call in step["calls"]:
+            call.update(tool=hostile, raw=hostile, code=hostile)
+            call["answer"] = [[1, hostile, hostile, hostile, "stale"]] * 3
+            for read in call["reads"]:
+                read.update(key=hostile, view=hostile, by=hostile)
+        for change in step["changes"]:
+            change.update(by=hostile, key=hostile, patch=[["add", hostile, hostile]])
+    for finding in value["findings"]:
+        finding.update(explanation=hostile, evidence={hostile: hostile})
+    for mark in value["lanes"]["grade"]:
+        mark.update(predicate=hostile, evidence=hostile)
+    for touch in value["lanes"]["users"]["touches"]:
+        touch.update(by=hostile, key=hostile)
+    value["prompt"] = hostile
+
+
+def test_a_thousand_episodes_can_be_used_within_two_seconds(reader: Reader, built: Built) -> None:
+    entries = [
+        {**built.entries[i % len(built.entries)], "id": str(i), "key": f"k:{i}:p"}
+        for i in range(1000)
+    ]
+    blobs = {i: built.blobs[i % len(built.entries)] for i in range(1000)}
+    overview = {**built.overview, "episodes": 1000, "order": list(range(1000))}
+    text = write_page(Built(overview, entries, blobs))
+    page = reader.open(text)
+    opened = busy(page)
+    assert opened < 2
+    page.click(".episodes a:has-text('42')")
+    page.wait_for_selector("#app[data-ready^='42/']")
+    assert busy(page) - opened < 2
+
+
+def busy(page: Page) -> float:
+    """Give for how many seconds a page has kept a core busy, whatever else the machine does."""
+    session: Any = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "ProcessTime"))
+
+
+def test_without_scripts_there_is_a_table(browser: Browser, tmp_path: Path, html: str) -> None:
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    told = page.inner_text("body")
+    assert "3 failures of the harness" in told
+    assert "no invalidation of v1 was carried out" in told
+    assert page.locator("tbody tr").count() == 3
+    context.close()
+
+
+def test_in_blind_mode_the_verdict_comes_after_the_reviewers_own(reader: Reader, html: str) -> None:
+    page = reader.open(html)
+    page.click("text=Blind mode")
+    settle(page)
+    assert "H112" not in page.inner_text("#content")
+    page.goto(f"{page.url.partition('#')[0]}#ep=42&v=notes")
+    page.wait_for_selector("#app[data-ready^='42/']")
+    assert "H112" not in page.inner_text("#content")
+    assert "invalidation" not in page.inner_text("#content")
+    assert page.locator(".proof").count() == 0
+    page.keyboard.press("m")
+    page.wait_for_selector("#review-verdict-model:checked")
+    page.keyboard.press("q")
+    page.wait_for_selector("#review-decision-quarantine:checked")
+    page.click("text=Save the review")
+    page.wait_for_selector(".proof")
+    assert "The automatic verdict differs: harness" in page.inner_text("#view")
+    with page.expect_download() as download:
+        page.click("#download")
+    (review,) = download.value.path().read_text(encoding="utf-8").splitlines()
+    told = json.loads(review)
+    assert (told["key"], told["verdict"], told["blind"]) == (
+        "crm/negotiation:42:expert",
+        "model",
+        True,
+    )
+    assert told["auto"] == {"class": "harness", "primary": "H112", "quarantined": True}
+    (reader.folder / "reviews.jsonl").write_text(review, encoding="utf-8")
+    assert read_reviews(reader.folder)["crm/negotiation:42:expert"].decision == "quarantine"
+    page.keyboard.press("Escape")
+    page.keyboard.press("u")
+    page.wait_for_function("document.querySelector('.proof') === null")
+
+
+def test_a_review_in_a_served_page_is_added_to_the_run(
+    browser: Browser, tmp_path: Path, built: Built
+) -> None:
+    with ReviewServer(write_page(built, served=True), tmp_path) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        page = browser.new_page()
+        try:
+            save_reviews(page, server.url)
+        finally:
+            page.close()
+            server.shutdown()
+            thread.join()
+    lines = (tmp_path / "reviews.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["decision"] for line in lines] == ["keep", "quarantine"]
+    assert read_reviews(tmp_path)["crm/negotiation:42:expert"].decision == "quarantine"
+
+
+def save_reviews(page: Page, url: str) -> None:
+    page.goto(f"{url}#ep=42&v=notes")
+    for decision in ("keep", "quarantine"):
+        page.check("#review-verdict-harness")
+        page.check(f"#review-decision-{decision}")
+        page.click("text=Save the review")
+        page.wait_for_selector(f".review .fresh:has-text('{decision}')")
+
+
+def test_the_timeline_zooms_and_folds(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=42&s=3")
+    dots = page.locator("#timeline .dot")
+    assert dots.count() == 14
+    page.keyboard.press("w")
+    page.keyboard.press("w")
+    page.wait_for_function("document.querySelectorAll('#timeline .dot').length < 14")
+    page.click("text=Whole episode")
+    page.wait_for_function("document.querySelectorAll('#timeline .dot').length === 14")
+    assert page.locator(".cache-read").count() == 7
+    page.click(".lane-name:has-text('deals.detail')")
+    page.wait_for_function("document.querySelectorAll('.cache-read').length === 0")
