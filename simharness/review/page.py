@@ -30,13 +30,14 @@ SCRIPTS = (
     "overview.js",
     "table.js",
     "timeline.js",
+    "lanes.js",
     "step.js",
     "episode.js",
     "keys.js",
     "main.js",
 )
 """In the order in which they need one another; together they are one script."""
-STYLES = ("page.css",)
+STYLES = ("base.css", "run.css", "episode.css", "timeline.css", "step.css", "media.css")
 ROWS_MAX = 500
 """Rows of the table without scripts; the worst come first."""
 

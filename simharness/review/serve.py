@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,11 @@ class ReviewServer(ThreadingHTTPServer):
         self.folder = folder
         self.token = secrets.token_urlsafe(16)
         self.writing = threading.Lock()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tell of a failure, unless it is a reader who has hung up."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def origin(self) -> str:

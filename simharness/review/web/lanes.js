@@ -1,0 +1,325 @@
+// The lanes of the timeline, each a function of the chart that gives what it draws.
+
+// The agent: a dot a step where it was answered, and a line back to where it was sent.
+function stepKind(step) {
+  if (step.aborted) return "exception";
+  if (step.kind !== "calls") return step.kind;
+  if (step.calls.some((c) => !c.ok)) return "error";
+  return step.calls.some((c) => c.wrote.length) ? "write" : "read";
+}
+
+const KIND_WORDS = { read: "answer", write: "write", error: "refused", exception: "the harness failed", text: "text", stop: "went away" };
+const FIDELITY_WORDS = { true: "what it saw was true", lag: "out of date, within the contract", broken: "out of date beyond the contract" };
+
+function stepMark(kind, x, y, fidelity, r = 6) {
+  const marks = { read: "circle", write: "square", error: "triangle", exception: "cross", text: "diamond", stop: "diamond" };
+  return s(
+    "g",
+    { class: `step-mark ${kind} ${fidelity}` },
+    fidelity === "broken" && s("circle", { class: "outer", cx: x, cy: y, r: r + 2.6 }),
+    shape(marks[kind] || "circle", x, y, fidelity === "broken" ? r - 1.5 : r, { class: "mark" }),
+    fidelity === "lag" && s("path", { class: "half", d: `M${x},${y - r}A${r},${r} 0 0 1 ${x},${y + r}Z` }),
+  );
+}
+
+function stepWords(step) {
+  const tools = step.calls.map((c) => c.tool);
+  const what = step.kind === "calls" ? groupedTools(tools) : KIND_WORDS[step.kind];
+  const age = Math.max(0, ...step.calls.flatMap((c) => c.reads.map((r) => r.age)));
+  return [`step ${step.n}`, what, `at ${clock(step.t)}`, step.kind === "calls" ? KIND_WORDS[stepKind(step)] : "", age ? `${FIDELITY_WORDS[step.fidelity]}, age ${humanize(age)}` : ""].filter(Boolean).join(", ");
+}
+
+function groupedTools(tools) {
+  const times = new Map();
+  for (const tool of tools) times.set(tool, (times.get(tool) || 0) + 1);
+  return clip([...times].map(([tool, n]) => (n === 1 ? tool : `${tool} ×${n}`)).join(", "), 200);
+}
+
+function agentLane(chart) {
+  const veil = hidden(chart.entry);
+  return lane(
+    chart,
+    "agent",
+    52,
+    (top) => {
+      const middle = top + 30;
+      const chosen = state.s;
+      let lastLabel = -Infinity;
+      const stems = [];
+      const dots = [];
+      for (const step of chart.episode.steps) {
+        if (!chart.inside(step.sent, step.t)) continue;
+        const x = chart.x(step.t);
+        const x0 = chart.x(step.sent);
+        stems.push(s("line", { class: "stem", x1: x0, x2: x, y1: middle, y2: middle }), s("line", { class: "stem", x1: x0, x2: x0, y1: middle - 4, y2: middle + 4 }));
+        const on = step.n === chosen;
+        const showNumber = on || x - lastLabel > 16;
+        if (showNumber) lastLabel = x;
+        const words = veil ? stepWords({ ...step, calls: step.calls.map((c) => ({ ...c, reads: [] })) }) : stepWords(step);
+        dots.push(
+          s(
+            "g",
+            {
+              class: `dot ${on ? "on" : ""}`,
+              role: "option",
+              id: `dot-${step.n}`,
+              "aria-selected": String(on),
+              "aria-label": words,
+              tabindex: on ? "0" : "-1",
+              "data-tip": words,
+              onclick: () => go({ s: step.n }),
+              onfocus: () => step.n !== state.s && go({ s: step.n }),
+            },
+            s("rect", { class: "hit", x: x - 12, y: top + 2, width: 24, height: 48 }),
+            on && s("circle", { class: "halo", cx: x, cy: middle, r: 12.5 }),
+            stepMark(stepKind(step), x, middle, veil ? "true" : step.fidelity),
+            showNumber && s("text", { class: "number", x, y: top + 13, "text-anchor": "middle" }, step.n),
+          ),
+        );
+      }
+      return [stems, s("g", { role: "listbox", "aria-label": "Steps of the agent", "aria-orientation": "horizontal" }, dots)];
+    },
+    { middle: true },
+  );
+}
+
+// For how long what the agent believes of a row has been out of date: a ramp that begins with the
+// commit that it missed and drops when it learns of it.
+function lagLane(chart) {
+  const rows = chart.episode.lanes.lag;
+  if (!rows.length) return null;
+  const most = Math.max(...rows.flatMap((row) => row.spans.map(([from, to]) => to - from)));
+  const height = 50;
+  const named = rows.map((row) => row.key).join(", ");
+  return lane(
+    chart,
+    "truth lag",
+    height,
+    (top) => {
+      const base = top + height - 4;
+      const y = (lag) => base - (lag / most) * (height - 12);
+      return rows.flatMap((row, i) =>
+        row.spans
+          .filter(([from, to]) => chart.inside(from, to))
+          .map(([from, to, version]) =>
+            s("path", {
+              class: `lag ${i === 0 ? "first" : ""}`,
+              d: `M${chart.x(from)},${base}L${chart.x(to)},${y(to - from)}V${base}Z`,
+              "data-tip": `what the agent believes of ${row.key} (v${version}) was out of date for up to ${humanize(to - from)}`,
+            }),
+          ),
+      );
+    },
+    {
+      detail: `for how long what the agent believes has been out of date; ${named}`,
+      over: (top) => s("text", { class: "tick over", x: GUTTER + 4, y: top + 14 }, `${rows.length === 1 ? rows[0].key + ", " : ""}up to ${humanize(most)}`),
+    },
+  );
+}
+
+// Everybody else: how many calls in each bin, and who changed a row that matters to the agent.
+function usersLane(chart) {
+  const { groups, touches, bins } = chart.episode.lanes.users;
+  if (!groups.length) return null;
+  const owners = groups.reduce((sum, g) => sum + g.owners, 0);
+  return lane(
+    chart,
+    `others (${owners})`,
+    42,
+    (top) => {
+      const calls = new Array(bins).fill(0);
+      const writes = new Array(bins).fill(0);
+      for (const group of groups) {
+        for (let i = 0; i < group.calls.length; i += 2) calls[group.calls[i]] += group.calls[i + 1];
+        for (let i = 0; i < group.writes.length; i += 2) writes[group.writes[i]] += group.writes[i + 1];
+      }
+      const most = Math.max(1, ...calls);
+      const bar = chart.end / bins;
+      const density = calls.map((n, i) => {
+        if (!n || !chart.inside(i * bar, (i + 1) * bar)) return null;
+        const x = chart.x(i * bar);
+        const tall = 3 + (n / most) * 15;
+        return s("rect", { class: "density", x, y: top + 20 - tall, width: Math.max(1, chart.x((i + 1) * bar) - x - 0.5), height: tall, "data-tip": `${counted(n, "call")} of others, ${counted(writes[i], "change")}, around ${clock(i * bar)}` });
+      });
+      const here = touches.filter((t) => chart.inside(t.t));
+      const marks = here.map((t, i) => {
+          const x = chart.x(t.t);
+          const room = roomAfter(chart, here, i, 105);
+          return s(
+            "g",
+            { class: "touch", "data-tip": `${t.by} changed ${t.key} to v${t.v} at ${clock(t.t)}${t.columns.length ? ": " + t.columns.join(", ") : ""}` },
+            s("polygon", { points: `${x - 5},${top + 24} ${x + 5},${top + 24} ${x},${top + 33}` }),
+            room && s("text", { x: x + 8, y: top + 33 }, clip(t.by, 14)),
+          );
+        });
+      return [density, marks];
+    },
+    { detail: groups.map((g) => `${g.name}: ${g.owners}`).join(", ") },
+  );
+}
+
+// Whether a mark may have its words to the right: up to the next mark of its row, or the edge.
+function roomAfter(chart, marks, i, pixels) {
+  const next = i + 1 < marks.length ? chart.x(marks[i + 1].t) : chart.width - RIGHT;
+  return next - chart.x(marks[i].t) > pixels;
+}
+
+const CACHE_WORDS = {
+  miss: "not in the cache",
+  fill: "put into the cache",
+  fenced: "a fill was refused: older than the last invalidation",
+  expire: "the entry had expired",
+  invalidate: "invalidated",
+  drop: "INVALIDATION LOST",
+};
+
+function cacheLane(chart, { view: name, events }) {
+  if (!events.length) return null;
+  return lane(
+    chart,
+    name,
+    26,
+    (top) => {
+      const y = top + 13;
+      const whiskers = [];
+      const marks = [];
+      const reads = [];
+      for (const e of events) {
+        if (!chart.inside(e.since ?? e.t, e.t)) continue;
+        const x = chart.x(e.t);
+        if (e.kind === "hit" || e.kind === "read") {
+          if (e.since !== undefined) {
+            const x0 = Math.max(GUTTER - 10, chart.x(e.since));
+            whiskers.push(s("path", { class: "whisker", d: `M${x0},${y + 5}V${y - 5}M${x0},${y}H${x}` }));
+          }
+          const words = `step ${e.step} read ${e.key} from ${e.source}${e.age ? `, out of date for ${humanize(e.age)}` : ""}`;
+          const stale = e.age > (e.bound ?? 0) ? "broken" : e.age ? "lag" : "";
+          reads.push(s("g", { class: `cache-read ${stale}`, "data-tip": words }, s("circle", { cx: x, cy: y, r: 4.5 }), e.kind === "hit" && s("circle", { class: "core", cx: x, cy: y, r: 1.6 })));
+          continue;
+        }
+        marks.push(s("g", { class: `cache ${e.kind}`, "data-tip": `${CACHE_WORDS[e.kind]}: ${e.key}, at ${clock(e.t)}` }, cacheMark(e.kind, x, y)));
+      }
+      return [whiskers, marks, reads];
+    },
+    { middle: true, detail: "reads of the agent through this view, and what its cache did" },
+  );
+}
+
+function cacheMark(kind, x, y) {
+  if (kind === "drop") return [s("circle", { cx: x, cy: y, r: 5.5 }), s("line", { x1: x - 4, y1: y + 4, x2: x + 4, y2: y - 4 })];
+  if (kind === "invalidate") return s("path", { d: `M${x - 3.5},${y}l2.5,3l4.5,-6` });
+  if (kind === "fill") return s("path", { d: `M${x},${y - 4}v8` });
+  if (kind === "miss") return s("circle", { cx: x, cy: y, r: 2 });
+  if (kind === "fenced") return s("path", { d: `M${x - 2},${y - 4}v8M${x + 2},${y - 4}v8` });
+  return s("path", { d: `M${x - 3},${y - 3}l6,6m0,-6l-6,6` });
+}
+
+function lockLanes(episode) {
+  return episode.lanes.locks.map((lock) => (chart) =>
+    lane(
+      chart,
+      `lock ${lock.lock}`,
+      20,
+      (top) =>
+        lock.spans
+          .filter((span) => chart.inside(span.from, span.to))
+          .map((span) => {
+            const x = chart.x(span.from);
+            const width = Math.max(2.5, chart.x(span.to) - x);
+            const words = { wait: "waited for", hold: "held", lease: "had the lease of" }[span.kind];
+            return s("rect", {
+              class: `lock ${span.kind} ${span.owner === "agent" ? "agent" : ""}`,
+              x,
+              y: top + (span.kind === "wait" ? 12 : 4),
+              width,
+              height: span.kind === "wait" ? 5 : 7,
+              "data-tip": `${span.owner} ${words} ${lock.lock} from ${clock(span.from)} for ${humanize(span.to - span.from)}`,
+            });
+          }),
+      { middle: true, detail: "lock: solid is holding, hatched is waiting" },
+    ),
+  );
+}
+
+function movesLane(chart) {
+  const moves = chart.episode.lanes.moves;
+  if (!moves.length) return null;
+  const money = moves.some((m) => m.kind === "ledger" || m.kind.startsWith("gateway"));
+  const places = moves.some((m) => m.kind === "hold" || m.kind === "checked");
+  return lane(
+    chart,
+    money && places ? "places, money" : money ? "money" : "places",
+    40,
+    (top) => {
+      const here = moves.filter((m) => chart.inside(m.t));
+      const rows = [here.filter(byAgent), here.filter((m) => !byAgent(m))];
+      return rows.flatMap((row, own) =>
+        row.map((m, i) => {
+          const x = chart.x(m.t);
+          const y = top + 11 + own * 18;
+          const room = roomAfter(chart, row, i, 56);
+          const short = { checked: "looked", hold: "took", holdend: "ended", ledger: "moved", gateway: "asked", gatewayend: "answer" }[m.kind];
+          return s(
+            "g",
+            { class: `move ${m.kind} ${own ? "others" : "mine"}`, "data-tip": `${m.text}, at ${clock(m.t)}` },
+            s("rect", { class: "hit", x: x - 6, y: y - 9, width: 12, height: 18 }),
+            shape({ checked: "circle", hold: "square", holdend: "cross", ledger: "diamond", gateway: "circle", gatewayend: "cross" }[m.kind], x, y, 4.5, { class: "mark" }),
+            room && s("text", { x: x + 7, y: y + 4 }, short),
+          );
+        }),
+      );
+    },
+    { detail: "upper row: the agent; lower row: others" },
+  );
+}
+
+function byAgent(move) {
+  return move.by === "agent" || move.by.includes("/agent");
+}
+
+// What was broken on purpose, and when; it shades all lanes too.
+function faultLane(chart) {
+  const faults = chart.episode.lanes.faults;
+  if (!faults.length) return null;
+  return lane(
+    chart,
+    "faults",
+    6 + 16 * faults.length,
+    (top) =>
+      faults.map((fault, i) => {
+        const y = top + 3 + 16 * i;
+        const first = fault.spans.find(([from, to]) => chart.inside(from, to));
+        return [
+          fault.spans.map(([from, to]) => s("rect", { class: "fault-bar", x: chart.x(from), y: y + 2, width: Math.max(1, chart.x(to) - chart.x(from)), height: 12, rx: 2 })),
+          s("text", { class: "halo-text", x: Math.max(GUTTER, first ? chart.x(first[0]) : GUTTER) + 5, y: y + 12 }, first ? fault.name : `${fault.name}: not in force here`),
+        ];
+      }),
+  );
+}
+
+// Whether the goal held, and what was paid.
+function gradeLane(chart) {
+  const judged = chart.episode.lanes.grade.filter((g) => g.role === "goal" || g.role === "footprint");
+  const steps = chart.episode.steps;
+  const last = steps[steps.length - 1];
+  if (!last || !last.ended) return null;
+  const failed = judged.filter((g) => !g.holds);
+  const words = failed.length ? clip(failed.map((g) => g.predicate).join(", "), Math.max(24, Math.floor((chart.width - GUTTER) / 8.5))) : judged.length ? "all of the goal holds" : "nothing was judged";
+  return lane(
+    chart,
+    "grade",
+    26,
+    (top) => {
+      const x = chart.x(chart.episode.end);
+      const y = top + 13;
+      return s(
+        "g",
+        { class: failed.length || !judged.length ? "flag failed" : "flag held", "data-tip": judged.map((g) => clip(`${g.holds ? "✓" : "✕"} ${g.predicate}: ${g.evidence}`, 200)).join("\n") },
+        s("line", { class: "track", x1: GUTTER, x2: x, y1: y, y2: y }),
+        s("path", { d: `M${x},${y + 8}V${y - 8}L${x - 11},${y - 4}L${x},${y}` }),
+        s("text", { x: x - 18, y: y - 1 + 5, "text-anchor": "end", class: "halo-text" }, `${failed.length ? "✕ " : judged.length ? "✓ " : ""}${words} · reward ${reward(last.reward)}`),
+      );
+    },
+    { middle: true },
+  );
+}
