@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
+from simharness.blame.statistics import LIMIT
 from simharness.cli.output import ProgressLine, counted
 from simharness.recording.format import from_os_error
 from simharness.review.build import Built, build
 from simharness.review.page import page
 from simharness.review.serve import ReviewServer
-from simharness.rollout.audit import LIMIT
 
 
 @click.command("view")

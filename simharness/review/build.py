@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.quarantine import REVIEWS
+from simharness.blame.statistics import LIMIT
 from simharness.recording.format import from_os_error
 from simharness.recording.reader import iter_episodes
 from simharness.review.episode import detail_of
 from simharness.review.overview import entry_of, importance, name_entries, overview_of
 from simharness.review.text import plain
-from simharness.rollout.audit import LIMIT, audit, files_of
+from simharness.rollout.audit import audit, files_of
 from simharness.rollout.collector import seldom_collected
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def build(
     kept = set(blobs) if everything else within(chosen, blobs, BYTES_MAX)
     for place, entry in enumerate(entries):
         entry["full"] = place in kept
-    overview = overview_of(report, entries)
+    overview = overview_of(report)
     overview["caps"] = caps_of(report, len(kept), everything)
     overview["order"] = sorted(range(len(entries)), key=lambda i: importance(report.items[i]))
     full = {place: blob for place, blob in blobs.items() if place in kept}

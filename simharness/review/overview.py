@@ -7,13 +7,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness import __version__
-from simharness.blame.statistics import Gate, further_episodes, rate
 from simharness.episode.plan import load_text
 from simharness.findings.taxonomy import TAXONOMY_VERSION, code
 from simharness.review.text import plain_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from simharness.recording.reader import EpisodeRecord
@@ -112,41 +111,12 @@ def importance(item: Item) -> tuple[int, int, str]:
     return 4, 0, blake2b(item.key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def overview_of(report: Report, entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Give what the page says of the run."""
-    n = len(report.items)
-    failures = report.failures
-    unsure = sum(1 for item in report.items if item.verdict.kind == "ambiguous")
-    contaminated = sum(
-        1 for item in report.items if any(c.startswith("H") for c in item.verdict.codes)
-    )
-    scores = [i.verdict.score for i in report.items if i.verdict.score is not None]
-    clean = [
-        i.verdict.score for i in report.items if i.verdict.score is not None and not i.quarantined
-    ]
-    return plain_map(
-        {
-            "run": report.run,
-            "version": __version__,
-            "taxonomy": TAXONOMY_VERSION,
-            "episodes": n,
-            "failures": failures,
-            "rate": report.failure_rate.record(),
-            "band": [rate(failures, n).point, rate(failures + unsure, n).point],
-            "limit": report.limit,
-            "gate": str(report.gate()),
-            "why": why(report),
-            "contaminated": contaminated,
-            "valid": sum(i.verdict.valid for i in report.items),
-            "quarantined": sum(i.quarantined for i in report.items),
-            "score": mean(scores),
-            "clean_score": mean(clean),
-            "classes": dict(sorted(Counter(str(i.verdict.kind) for i in report.items).items())),
-            "codes": [code_of(name, count) for name, count in ranked(report.codes())],
-            "strata": list(strata_of(entries, report.limit)),
-            "problems": list(report.problems),
-        }
-    )
+def overview_of(report: Report) -> dict[str, Any]:
+    """Give what the page says of the run: the audit's report with its codes explained."""
+    told = report.record()
+    del told["items"]
+    told["codes"] = [code_of(name, count) for name, count in ranked(report.codes())]
+    return plain_map({**told, "version": __version__, "taxonomy": TAXONOMY_VERSION})
 
 
 def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -166,60 +136,3 @@ def code_of(name: str, count: int) -> dict[str, Any]:
         "remedy": known.remedy,
         "zero": known.zero_tolerance,
     }
-
-
-def mean(scores: Sequence[int]) -> float | None:
-    """Give the mean of scores in millionths."""
-    return round(sum(scores) / len(scores) / 1_000_000, 6) if scores else None
-
-
-def why(report: Report) -> str:
-    """Say what the gate's answer rests on."""
-    if report.damaged:
-        return "a recording is damaged"
-    if zero := report.zero_tolerance():
-        return f"{', '.join(zero)} may not occur even once"
-    answer = report.gate()
-    if answer is Gate.PASS:
-        return "the one-sided 95 % upper bound lies below the limit"
-    if answer is Gate.FAIL:
-        return "the one-sided 95 % lower bound lies above the limit"
-    if report.unfinished:
-        return "the run is unfinished"
-    more = further_episodes(report.failures, len(report.items), report.limit)
-    if more is None:
-        return "the rate is too close to the limit for any number of episodes"
-    return f"{more:,} more episodes at this rate would decide"
-
-
-def strata_of(entries: Sequence[dict[str, Any]], limit: float) -> Iterable[dict[str, Any]]:
-    """Give the failure rate within each load, scenario, fault, policy and tool.
-
-    A stratum is flagged when its lower bound lies above the limit: it fails whatever the total is.
-    """
-    kinds: tuple[tuple[str, Callable[[dict[str, Any]], list[str]]], ...] = (
-        ("scenario", lambda e: [e["scenario"]]),
-        ("load", lambda e: [e["load"]]),
-        ("fault", lambda e: e["faults"] or ["no fault"]),
-        ("policy", lambda e: [e["policy"]]),
-        ("tool", lambda e: e["tools"]),
-    )
-    for kind, values in kinds:
-        counts: Counter[str] = Counter()
-        failed: Counter[str] = Counter()
-        for entry in entries:
-            for value in dict.fromkeys(values(entry)):
-                counts[value] += 1
-                failed[value] += entry["class"] == HARNESS
-        if len(counts) < 2:
-            continue
-        for value in sorted(counts):
-            found = rate(failed[value], counts[value])
-            yield {
-                "by": kind,
-                "value": value,
-                "failures": failed[value],
-                "n": counts[value],
-                **found.record(),
-                "flagged": found.low > limit,
-            }

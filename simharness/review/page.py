@@ -101,14 +101,17 @@ def page(built: Built, *, served: bool = False) -> str:
 def table(built: Built) -> Iterator[str]:
     """Write what is there without scripts: the run's figures and its episodes, the worst first."""
     o = built.overview
-    rate = o["rate"]
+    rate = o["failure_rate"]
     yield f"<h1>simharness · {escape(str(o['run']))}</h1>\n"
     yield (
-        f"<p>{o['episodes']:,} episodes, {o['failures']:,} failures of the harness: "
-        f"{rate['point']:.1%} (95 %: {rate['low']:.1%} to {rate['high']:.1%}). "
-        f"Gate at {o['limit']:.1%}: <strong>{escape(o['gate'])}</strong>, {escape(o['why'])}. "
+        f"<p>{o['episodes']:,} episodes; failures of the harness: {rate['failures']:,} of "
+        f"{rate['episodes']:,}, {rate['point']:.1%} "
+        f"(95 %: {rate['low']:.1%} to {rate['high']:.1%}). "
+        f"Gate at {o['limit']:.1%}: <strong>{escape(o['gate'])}</strong>. "
         f"Valid for training: {o['valid']:,}; quarantined: {o['quarantined']:,}.</p>\n"
     )
+    for text in o["reasons"]:
+        yield f"<p>The gate: {escape(text)}.</p>\n"
     for text in (*o["problems"], *o["caps"]):
         yield f"<p>{escape(text)}.</p>\n"
     if o["codes"]:

@@ -21,7 +21,7 @@ function gateBadge() {
 
 // A bullet bar: the limit, the rate, its interval; all of it also in words.
 function gaugeCard() {
-  const { point, low, high } = run.rate;
+  const { point, low, high, failures, episodes } = run.failure_rate;
   const least = Math.max(2 * run.limit, high * 1.1);
   const top = [0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8].find((x) => x >= least) || 1;
   const width = 560;
@@ -44,21 +44,31 @@ function gaugeCard() {
         s("text", { class: "tick", x: x(t), y: 66, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, percent(t, 0)),
       ),
     ),
-    h("p", null, `${counted(run.failures, "failure")} in ${counted(run.episodes, "episode")}; 95 % interval ${percent(low)} to ${percent(high)}.`),
-    h("p", { class: "mute" }, `${run.gate === "inconclusive" ? "Undecided" : "Decided"}: ${run.why}.`),
-    run.band[1] > run.band[0] &&
-      h("p", { class: "mute" }, `Counting the ambiguous episodes against the harness: ${percent(run.band[1])}.`),
+    h("p", null, `${counted(failures, "failure")} in ${counted(episodes, "episode")}; 95 % interval ${percent(low)} to ${percent(high)}.`),
+    run.reasons.length > 0 && h("ul", { class: "plain mute" }, run.reasons.map((text) => h("li", null, `${text}.`))),
+    h("p", { class: "mute" }, countedOtherwise()),
   );
+}
+
+// What was counted otherwise than one by one, and what could shift the rate.
+function countedOtherwise() {
+  const { ambiguous, external, repeated, instances } = run;
+  return [
+    ambiguous.episodes > 0 && `Counting ${counted(ambiguous.episodes, "ambiguous episode")} against the harness: ${percent(ambiguous.high)}.`,
+    external > 0 && ` ${counted(external, "episode")} failed from outside and aren't counted.`,
+    repeated > 0 && ` ${counted(repeated, "episode")} repeat another one and count once.`,
+    instances.design_effect > 1 && ` Episodes that share a seed depend on each other: these are worth ${instances.effective_episodes.toFixed(0)}.`,
+  ];
 }
 
 function figuresCard() {
   const share = (n) => (run.episodes ? ` (${percent(n / run.episodes, 0)})` : "");
   const waiting = run.entries.filter(wantsReview).length;
   const figures = [
-    ["mean reward", run.score === null ? "none" : run.score.toFixed(3), "over all episodes that have one"],
-    ["without quarantined", run.clean_score === null ? "none" : run.clean_score.toFixed(3), "mean reward"],
+    ["mean reward", mean(run.score.mean), "over all episodes that have one"],
+    ["without quarantined", mean(run.score.clean), "mean reward"],
     ["valid for training", run.valid.toLocaleString("en"), `episodes${share(run.valid)}`],
-    ["contaminated", run.contaminated.toLocaleString("en"), `any finding of the harness${share(run.contaminated)}`],
+    ["contaminated", run.contamination.failures.toLocaleString("en"), `any finding of the harness (${percent(run.contamination.point, 0)})`],
     ["quarantined", run.quarantined.toLocaleString("en"), `episodes${share(run.quarantined)}`],
     ["to be reviewed", waiting.toLocaleString("en"), "harness or ambiguous"],
   ];
@@ -66,8 +76,25 @@ function figuresCard() {
     "Episodes",
     { class: "figures" },
     h("dl", null, figures.map(([name, value, note]) => h("div", null, h("dt", null, name), h("dd", null, value, h("small", null, note))))),
+    trials(),
     classLine(),
     queueButtons(waiting),
+  );
+}
+
+function mean(score) {
+  return score === null ? "none" : score.toFixed(3);
+}
+
+// The share of tasks that succeed in each of k trials, and the most that the harness leaves possible.
+function trials() {
+  if (!run.pass_k.length) return null;
+  const shown = (x) => (x.point === null ? "–" : x.point.toFixed(2));
+  return h(
+    "table",
+    { class: "trials" },
+    h("thead", null, h("tr", null, ["k", "pass^k", "without quarantined", "at most"].map((x) => h("th", { scope: "col" }, x)))),
+    h("tbody", null, run.pass_k.map((t) => h("tr", null, [t.k, shown(t.raw), shown(t.clean), t.ceiling.toFixed(2)].map((x) => h("td", null, x))))),
   );
 }
 
@@ -75,7 +102,7 @@ function classLine() {
   return h(
     "p",
     { class: "classes" },
-    Object.entries(run.classes).map(([kind, n]) =>
+    Object.entries(run.verdicts).map(([kind, n]) =>
       button(
         [glyph({ class: kind, score: kind === "ok" ? 1 : 0 }, 16), ` ${kind} ${n.toLocaleString("en")}`],
         { class: `chip ${state.f === kind ? "on" : ""}`, "aria-pressed": String(state.f === kind), onclick: () => go({ f: state.f === kind ? null : kind }) },
@@ -132,8 +159,9 @@ function codeText(c) {
 }
 
 function strataCard() {
-  if (!run.strata.length) {
-    return card("Strata", {}, h("p", { class: "mute" }, "All episodes are alike in scenario, load, fault, policy and tools."));
+  const strata = run.strata;
+  if (!strata.length) {
+    return card("Strata", {}, h("p", { class: "mute" }, "All episodes are alike in scenario, load, fault and tools."));
   }
   return card(
     "Strata",
@@ -148,21 +176,21 @@ function strataCard() {
         h(
           "tbody",
           null,
-          run.strata.map((x) =>
+          strata.map((x) =>
             h(
               "tr",
-              { class: x.flagged ? "flagged" : "" },
+              null,
               h("td", { class: "mute" }, x.by),
               h("td", null, button(x.value || "none", { class: "link", onclick: () => go({ [x.by]: state[x.by] === x.value ? null : x.value }) })),
-              h("td", { class: "num" }, `${x.failures}/${x.n}`),
+              h("td", { class: "num" }, `${x.failures}/${x.episodes}`),
               h("td", { class: "num" }, `${percent(x.low)} – ${percent(x.high)}`),
-              h("td", null, x.flagged && h("span", { class: "flag", title: "the lower bound lies above the limit" }, "▲", h("span", { class: "sr" }, "above the limit"))),
+              h("td", null, x.fails && h("span", { class: "flag", title: `surely ${percent(x.at_least)} or more` }, "▲", h("span", { class: "sr" }, "above the limit"))),
             ),
           ),
         ),
       ),
     ),
-    run.strata.some((x) => x.flagged) && h("p", { class: "mute" }, h("span", { class: "flag" }, "▲ "), "the lower bound lies above the limit: this stratum fails whatever the total says"),
+    strata.some((x) => x.fails) && h("p", { class: "mute" }, h("span", { class: "flag" }, "▲ "), "surely above the limit: this stratum fails whatever the total says"),
   );
 }
 

@@ -52,7 +52,7 @@ function matches(entry) {
     one("scenario", (x) => entry.scenario === x) &&
     one("load", (x) => entry.load === x) &&
     one("policy", (x) => entry.policy === x) &&
-    one("fault", (x) => (x === "no fault" ? entry.faults.length === 0 : entry.faults.includes(x))) &&
+    one("fault", (x) => (x === "none" ? entry.faults.length === 0 : entry.faults.includes(x))) &&
     one("tool", (x) => entry.tools.includes(x)) &&
     one("reward", (x) => (x === "paid" ? entry.score >= 1 : x === "none" ? entry.score === null : entry.score !== null && entry.score < 1)) &&
     one("reviewed", (x) => (x === "yes" ? reviewOf(entry) !== null : x === "differs" ? differs(entry) : reviewOf(entry) === null)) &&

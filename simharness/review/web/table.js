@@ -99,7 +99,7 @@ function filterBar(n) {
     options("f", codes, (x) => x),
     options("scenario", all((e) => [e.scenario])),
     options("load", all((e) => [e.load])),
-    options("fault", all((e) => (e.faults.length ? e.faults : ["no fault"]))),
+    options("fault", all((e) => (e.faults.length ? e.faults : ["none"]))),
     options("policy", all((e) => [e.policy])),
     options("tool", all((e) => e.tools)),
     options("reward", ["paid", "unpaid", "none"]),
