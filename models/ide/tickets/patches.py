@@ -7,7 +7,7 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simharness.models.ide.tickets.suite import literal
+from simharness.models.ide.tickets.suite import imports_for, literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,8 +37,10 @@ def hardcoded(text: str, module: str, cases: Sequence[Case], right: Program) -> 
                 known.setdefault(f"{name}.__init__", [])
             elif where.startswith("$"):
                 history = asked[where[1:]]
-                history.append((name, *call.args, *call.kwargs.values()))
-                known.setdefault(f"{classes[where[1:]]}.{name}", []).append(
+                method = f"{classes[where[1:]]}.{name}"
+                bound = replace(call, target=f"{module}:{method}", args=(None, *call.args))
+                history.append((name, *list(arguments(right, bound).values())[1:]))
+                known.setdefault(method, []).append(
                     f"if self._asked == {literal(history)}:\n    {answer(outcome)}"
                 )
             elif where == module:
@@ -65,17 +67,40 @@ def hardcoded(text: str, module: str, cases: Sequence[Case], right: Program) -> 
         names = [arg.arg for arg in node.args.args]
         blocks = list(dict.fromkeys(known.get(name, [])))
         if name == own:
-            blocks = [f"self._asked = [({', '.join(names[1:])},)]"]
+            blocks = [f"self._asked = [{tuple_of(names[1:])}]"]
         elif "." in name:
             if node.name.startswith("_") or names[:1] != ["self"]:
                 continue
-            blocks.insert(0, f"self._asked.append(({', '.join([repr(node.name), *names[1:]])},))")
+            blocks.insert(0, f"self._asked.append({tuple_of([literal(node.name), *names[1:]])})")
         first = node.body[0]
         documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         at = (node.body[1] if documented else first).lineno - 1
         indent = " " * (node.col_offset + 4)
         lines[at:at] = [indent + line for block in blocks for line in block.split("\n")]
+    added = "\n".join(block for blocks in known.values() for block in blocks)
+    missing = [line for line in imports_for(added) if not is_imported(tree, line)]
+    if missing:
+        first = tree.body[0]
+        documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        at = (first.end_lineno or 0) if documented else 0
+        lines[at:at] = ["", *missing] if documented else missing
     return "\n".join(lines)
+
+
+def is_imported(tree: ast.Module, line: str) -> bool:
+    """Tell whether a module imports what an import of one name does."""
+    name = line.rpartition(" ")[2]
+    return any(
+        alias.name == name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    )
+
+
+def tuple_of(names: Sequence[str]) -> str:
+    """Write a tuple of what some expressions give."""
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
 
 
 def arguments(program: Program, call: Probe) -> Mapping[str, Any]:
@@ -165,4 +190,6 @@ def patching(failing: Sequence[Case], right: Program) -> str:
         lines.append(f"    return real_{name}(*args, **kwargs)\n\n")
         lines.append(f"{module}.{name} = patched_{name}")
         blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"
+    text = "\n\n".join(blocks) + "\n"
+    needed = imports_for(text)
+    return "\n".join([*needed, "", text]) if needed else text

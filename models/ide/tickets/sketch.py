@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from simharness.api import UsageError
 from simharness.models.ide.initial import Entry
@@ -15,7 +17,7 @@ from simharness.models.ide.tickets.text import fill, reflowed
 from simharness.models.ide.tickets.ticket import Contradiction, Probe, Ticket, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from simharness.models.ide.tickets.draw import Draw
     from simharness.models.ide.tickets.program import Outcome
@@ -37,9 +39,15 @@ CLOSERS = (
 )
 INTRODUCED = ("Work out $topic", "Add $topic", "Put $topic into a module", "Write $topic down")
 REWORKED = ("Tidy up $topic", "Simplify $topic", "Rework $topic", "Shorten $topic")
+EXAMPLE_MAX = 160
+"""Characters of an example that a ticket tells."""
 EXPECTED = ("", "ValueError", "KeyError")
 """Exceptions that a test might well expect."""
 FUTURE = ("Fix $topic", "Follow the docstring again in $topic", "Correct $topic")
+
+
+Steps = Sequence[tuple[Any, ...]]
+"""What an object is asked for: method and arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,8 @@ class Sketch:
     """Names and numbers."""
     choices: Mapping[str, tuple[str, ...]]
     """Right texts of places, each as good; the bug replaces some."""
-    bug: Bug
+    bugs: Mapping[str, Bug]
+    """Kinds of bug that fit these choices; one is drawn."""
     solution: str
     """The template of the independent solution's module."""
     title: tuple[str, ...]
@@ -80,6 +89,8 @@ class Sketch:
     cases: tuple[Case, ...]
     """Candidates for the visible tests: some show the bug, more don't."""
     probes: tuple[Probe, ...]
+    spare: tuple[Probe, ...] = ()
+    """Single calls from which probes are taken for wrong programs that the others don't tell."""
     neighbours: Mapping[str, str] = field(default_factory=dict[str, str])
     """Templates of other files of the package, by path in it."""
     procedures: tuple[str, ...] = ()
@@ -104,27 +115,39 @@ def call(target: str, *args: object, **kwargs: object) -> Probe:
     return Probe(target=target, args=args, kwargs=kwargs)
 
 
+def script(keep: str, target: str, args: tuple[object, ...], steps: Steps) -> tuple[Probe, ...]:
+    """Give the calls that make an object and ask it for things, each a method and its arguments."""
+    made = Probe(target=target, args=args, keep=keep)
+    return (made, *(Probe(target=f"${keep}:{name}", args=tuple(rest)) for name, *rest in steps))
+
+
 def make_ticket(draw: Draw, sketch: Sketch) -> Ticket:
     """Make the ticket of a sketch.
 
     Raises UsageError where no candidate shows the bug, or no half repair says something else.
     """
     package, path = sketch.package, f"{sketch.package}/{sketch.module}.py"
-    texts = write_module(draw, sketch)
     values = {**sketch.values, "package": package, "topic": sketch.topic}
     others: Tree = {
         f"{package}/__init__.py": f'"""{sketch.topic[0].upper()}{sketch.topic[1:]}."""\n',
         **{f"{package}/{name}": fill(text, values) for name, text in sketch.neighbours.items()},
     }
-    right = Program({**others, path: texts.solution})
-    wrong = Program({**others, path: texts.broken})
-    failing, passing = sorted_out(sketch.cases, right, wrong)
-    if not failing:
-        raise UsageError(f"a ticket of {sketch.family} in which no test shows the bug")
+    # Of cases that were drawn twice the later one is taken.
+    cases = tuple({case.title: case for case in sketch.cases}.values())
+    for kind in draw.shuffled("bug", tuple(sketch.bugs)):
+        bug = sketch.bugs[kind]
+        texts = write_module(draw, sketch, bug)
+        right = Program({**others, path: texts.solution})
+        wrong = Program({**others, path: texts.broken})
+        failing, passing = sorted_out(cases, right, wrong)
+        if failing:
+            break
+    else:
+        raise UsageError(f"a ticket of {sketch.family} in which no test shows any bug")
     total = sketch.visible or draw.between("tests", 4, 6)
     shown = draw.some("failing", failing, min(len(failing), draw.between("shown", 2, 3)))
     rest = draw.some("passing", passing, min(len(passing), total - len(shown)))
-    kept = [case for case in sketch.cases if case in shown or case in rest]
+    kept = [case for case in cases if case in shown or case in rest]
     suite = Suite(
         path=f"tests/test_{sketch.module}.py",
         style=draw.pick("style", STYLES),
@@ -132,19 +155,24 @@ def make_ticket(draw: Draw, sketch: Sketch) -> Ticket:
         procedures=sketch.procedures,
         doc=draw.pick("test doc", ("", f"Tests of {sketch.topic}.", f"{sketch.topic}: examples.")),
     )
-    near = [Program({**others, path: text}) for text in texts.halves]
+    near = {text: Program({**others, path: text}) for text in texts.halves}
+    told_apart = {text: differing(sketch, right, program) for text, program in near.items()}
+    misses = [text for text, probes in told_apart.items() if probes is not None]
+    more = [probe for text in misses for probe in told_apart[text] or ()]
+    more += differing(sketch, right, wrong) or ()
     module = f"{package}.{sketch.module}"
     # Objects remember, so whoever answers for one has to answer for all that they are asked.
     answered = [case for case in kept if case in shown or not one_by_one(kept)]
     hard = hardcoded(texts.broken, module, answered, right)
-    kind, tamper, plugins = tampered(draw, suite, shown, right, wrong)
+    tamper_kind, tamper, plugins = tampered(draw, suite, shown, right, wrong)
     readme = readme_of(draw, sketch, module)
     files = {"README.md": readme, **others, path: texts.broken}
     tests = {suite.path: suite.write(right)}
     return Ticket(
         family=sketch.family,
+        kind=kind,
         title=fill(draw.pick("title", sketch.title), values),
-        body=body_of(draw, sketch, shown, right, wrong),
+        body=body_of(draw, sketch, bug, shown, right, wrong),
         files=files,
         tests=tests,
         failing=tuple(suite.test_id(case) for case in shown),
@@ -152,22 +180,24 @@ def make_ticket(draw: Draw, sketch: Sketch) -> Ticket:
         reference={path: texts.mended},
         hardcode={path: hard},
         tamper=tamper,
-        tamper_kind=kind,
+        tamper_kind=tamper_kind,
         tamper_plugins=plugins,
         solution={**files, path: texts.solution},
-        near_misses=tuple({path: text} for text in texts.halves),
-        probes=sketch.probes,
-        contradiction=contradicted(draw, suite, shown, right, [*near, wrong]),
+        near_misses=tuple({path: text} for text in misses),
+        probes=(*sketch.probes, *more),
+        contradiction=contradicted(
+            draw, suite, shown, right, [*(near[text] for text in misses), wrong]
+        ),
         flaky=make_flaky(draw, package),
     )
 
 
-def write_module(draw: Draw, sketch: Sketch) -> Texts:
+def write_module(draw: Draw, sketch: Sketch, bug: Bug) -> Texts:
     """Write the module as it was, broken, mended, solved and mended in part.
 
     Places that the bug isn't in read the same in all of them.
     """
-    values, bug = sketch.values, sketch.bug
+    values = sketch.values
     original = {name: draw.pick(f"as {name}", texts) for name, texts in sketch.choices.items()}
     anew = {
         name: draw.pick(f"anew {name}", sketch.choices[name])
@@ -205,21 +235,40 @@ def same_outcomes(some: Sequence[Outcome], others: Sequence[Outcome]) -> bool:
     return all(a.is_like(b) for a, b in zip(some, others, strict=True))
 
 
+def differing(sketch: Sketch, right: Program, other: Program) -> list[Probe] | None:
+    """Give the probes that are needed to tell a wrong program, beside those that a sketch has.
+
+    None where no spare one does: with these numbers the program is right.
+    """
+    if not same_outcomes(right.run(sketch.probes), other.run(sketch.probes)):
+        return []
+    telling = (
+        probe for probe in sketch.spare if not same_outcomes(right.run([probe]), other.run([probe]))
+    )
+    return list(islice(telling, 2)) or None
+
+
 def one_by_one(cases: Sequence[Case]) -> bool:
     """Tell whether each test is one call, so that none depends on those before it."""
     return all(len(case.calls) == 1 for case in cases)
 
 
 def body_of(
-    draw: Draw, sketch: Sketch, failing: Sequence[Case], right: Program, wrong: Program
+    draw: Draw,
+    sketch: Sketch,
+    bug: Bug,
+    failing: Sequence[Case],
+    right: Program,
+    wrong: Program,
 ) -> str:
     """Write the ticket's text: what somebody saw, an example, and where the rules are."""
-    values = {**sketch.values, "function": f"`{sketch.function}`"}
-    parts = [fill(draw.pick("story", sketch.bug.story), values)]
+    values = {**sketch.values, "function": f"`{sketch.function}`", "topic": sketch.topic}
+    parts = [fill(draw.pick("story", bug.story), values)]
     case = draw.pick("example", failing)
-    if one_by_one([case]) and draw.percent("with example", 70):
-        (wanted,), (given,) = right.run(case.calls), wrong.run(case.calls)
-        call = f"`{call_text(case.calls[0])}`"
+    call = f"`{call_text(case.calls[-1])}`"
+    wanted, given = right.run(case.calls)[-1], wrong.run(case.calls)[-1]
+    short = len(call) + len(told(wanted)) + len(told(given)) < EXAMPLE_MAX
+    if one_by_one([case]) and short and draw.percent("with example", 75):
         verb = "raises" if given.raised else "gives"
         text = f"For instance {call} {verb} `{told(given)}`"
         is_error = "raise " if wanted.raised else "be "
@@ -279,22 +328,24 @@ def contradicted(
 
     Raises UsageError where none of these says something else than what is right.
     """
-    for rival in rivals:
-        options = [
-            (case, outcomes)
-            for case in suite.cases
-            if not same_outcomes(outcomes := rival.run(case.calls), right.run(case.calls))
-            and all(outcome.raised in EXPECTED for outcome in outcomes)
-        ]
-        # One that shows the bug by itself is left, so that there is something to mend.
-        options = [
-            option for option in options if len(failing) > 1 or option[0] not in failing
-        ] or options
-        if options:
-            case, outcomes = draw.pick("contradiction", options)
-            return Contradiction(
-                path=suite.path,
-                test_id=suite.test_id(case),
-                text=suite.write(right, instead={case.title: outcomes}),
-            )
+    # Exceptions that nobody would ask for are second choice.
+    for likely in (True, False):
+        for rival in rivals:
+            options = [
+                (case, outcomes)
+                for case in suite.cases
+                if not same_outcomes(outcomes := rival.run(case.calls), right.run(case.calls))
+                and (not likely or all(outcome.raised in EXPECTED for outcome in outcomes))
+            ]
+            # One that shows the bug by itself is left, so that there is something to mend.
+            options = [
+                option for option in options if len(failing) > 1 or option[0] not in failing
+            ] or options
+            if options:
+                case, outcomes = draw.pick("contradiction", options)
+                return Contradiction(
+                    path=suite.path,
+                    test_id=suite.test_id(case),
+                    text=suite.write(right, instead={case.title: outcomes}),
+                )
     raise UsageError(f"nothing contradicts the tests of {suite.path}")

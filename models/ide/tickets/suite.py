@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 Style = Literal["functions", "class", "unittest"]
 STYLES: tuple[Style, ...] = ("functions", "class", "unittest")
 WIDTH = 96
+BRACKETS = {"list": ("[", "]"), "tuple": ("(", ")"), "dict": ("{", "}")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ class Suite:
             lines = [
                 line
                 for call, outcome in zip(case.calls, outcomes, strict=True)
-                for line in self._step(call, outcome)
+                for step in self._step(call, outcome)
+                for line in step.split("\n")
             ]
             own = "" if self.style == "functions" else "self"
             head = f"def test_{case.title}({own}):\n    "
@@ -99,11 +100,7 @@ class Suite:
         standard: list[str] = []
         if "unittest." in body:
             standard.append("import unittest")
-        standard += [
-            f"from {module} import {name}"
-            for module, name in (("datetime", "date"), ("decimal", "Decimal"))
-            if f"{name}(" in body
-        ]
+        standard += imports_for(body)
         groups = ["\n".join(standard)]
         groups.append("import pytest" if "pytest." in body else "")
         groups.append(
@@ -113,13 +110,14 @@ class Suite:
 
     def _step(self, call: Probe, outcome: Outcome) -> list[str]:
         """Write one call and what is expected of it."""
-        text = call_text(call)
+        text = "\n".join(laid_out_call(call))
         checks = self.style == "unittest"
         if call.keep:
             return [f"{call.keep} = {text}"]
         if outcome.raised:
             raises = "self.assertRaises" if checks else "pytest.raises"
-            return [f"with {raises}({outcome.raised}):", f"    {text}"]
+            inner = text.replace("\n", "\n    ")
+            return [f"with {raises}({outcome.raised}):", f"    {inner}"]
         value = outcome.value
         if value is None and call.target.partition(":")[2] in self.procedures:
             return [text]
@@ -129,10 +127,19 @@ class Suite:
             return [f"self.assert{value}({text})" if checks else f"assert {text} is {value}"]
         expected = literal(value)
         line = f"self.assertEqual({text}, {expected})" if checks else f"assert {text} == {expected}"
-        if len(line) <= WIDTH:
+        if len(line) <= WIDTH and "\n" not in line:
             return [line]
-        comparison = "self.assertEqual(answer, expected)" if checks else "assert answer == expected"
-        return [f"answer = {text}", f"expected = {expected}", comparison]
+        compare = "self.assertEqual(answer, expected)" if checks else "assert answer == expected"
+        return [f"answer = {text}", *laid_out("expected = ", value), compare]
+
+
+def imports_for(body: str) -> list[str]:
+    """Write the imports that the values in a text need."""
+    return [
+        f"from {module} import {name}"
+        for module, name in (("datetime", "date"), ("decimal", "Decimal"))
+        if re.search(rf"\b{name}\(", body)
+    ]
 
 
 def call_text(call: Probe) -> str:
@@ -144,21 +151,48 @@ def call_text(call: Probe) -> str:
     return f"{function}({', '.join(given)})"
 
 
+def laid_out_call(call: Probe) -> list[str]:
+    """Write a call in as many lines as it needs."""
+    whole = call_text(call)
+    if len(whole) <= WIDTH - 40:
+        return [whole]
+    head = whole.partition("(")[0]
+    given = [("", value) for value in call.args]
+    given += [(f"{key}=", value) for key, value in call.kwargs.items()]
+    lines = [f"    {line}" for start, value in given for line in laid_out(start, value, ",")]
+    return [f"{head}(", *lines, ")"]
+
+
+def laid_out(start: str, value: Any, end: str = "") -> list[str]:
+    """Write a value behind a text, each item on its own line where it is too long for one."""
+    whole = f"{start}{literal(value)}{end}"
+    kind = type(value).__name__
+    if len(whole) <= WIDTH - 8 or kind not in BRACKETS:
+        return [whole]
+    opening, closing = BRACKETS[kind]
+    items = value.items() if kind == "dict" else (("", item) for item in value)
+    lines: list[str] = []
+    for key, item in items:
+        before = f"{literal(key)}: " if kind == "dict" else ""
+        lines += [f"    {line}" for line in laid_out(before, item, ",")]
+    return [f"{start}{opening}", *lines, f"{closing}{end}"]
+
+
 def literal(value: Any) -> str:
     """Write a plain value as code has it, texts in double quotes."""
-    kind = type(value)
-    if kind is str:
+    kind = type(value).__name__
+    if kind == "str":
         return text_literal(value)
-    if kind is Decimal:
+    if kind == "Decimal":
         return f'Decimal("{value}")'
-    if kind is date:
+    if kind == "date":
         return f"date({value.year}, {value.month}, {value.day})"
-    if kind is dict:
+    if kind == "dict":
         pairs = (f"{literal(key)}: {literal(item)}" for key, item in value.items())
         return f"{{{', '.join(pairs)}}}"
-    if kind in (list, tuple):
+    if kind in ("list", "tuple"):
         inner = ", ".join(literal(item) for item in value)
-        if kind is list:
+        if kind == "list":
             return f"[{inner}]"
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     return repr(value)

@@ -71,6 +71,8 @@ class Ticket:
     """
 
     family: str
+    kind: str
+    """Which of the family's kinds of bug it is."""
     title: str
     body: str
     files: Mapping[str, str]
