@@ -14,7 +14,7 @@ from simharness.kernel.zones import (
     zone,
     zone_names,
 )
-from simharness.parts import money
+from simharness.parts import evidence, money
 from simharness.parts.clock import Clock
 from simharness.parts.gateway import Gateway, Manner
 from simharness.parts.hold import Holds
@@ -142,6 +142,7 @@ __all__ = [
     "bind_sweep",
     "bind_webhook",
     "every",
+    "evidence",
     "format_instant",
     "format_local",
     "gateway_knobs",

@@ -278,8 +278,15 @@ def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
 def new_episode(
     plan: Plan, policy: str, sink: Sink | None = None, *, keep_rows: bool = True
 ) -> Episode:
-    """Begin an episode whose recording says what made it."""
+    """Begin an episode whose recording says what made it.
+
+    Raises UsageError where its product needs what isn't installed.
+    """
     product, _ = load_scenario(plan.scenario)
+    if missing := product.missing():
+        raise UsageError(
+            f"{plan.scenario} needs what isn't installed", f"run: pip install {missing!r}"
+        )
     try:
         return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
     except SimharnessError:

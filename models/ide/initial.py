@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from simharness.api import SECOND, UsageError
+from simharness.api import SECOND, UsageError, evidence
+from simharness.models.ide.grading.exam import Exam, Hidden
 from simharness.models.ide.repository.clone import HEAD, HEADS, MAIN, REMOTES
 from simharness.models.ide.repository.objects import Delta, File, changed_tree, make_commit
 from simharness.models.ide.stores import columns_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from simharness.models.ide.repository.objects import Commit
     from simharness.models.ide.stores import IdeStores
+    from simharness.models.ide.tickets import Probe
 
 FOUNDER = "Ada Min <ada@ide.example>"
 """Who made the commits of the start that name nobody."""
@@ -50,6 +52,10 @@ class Start:
     tests: Mapping[str, str] = field(default_factory=dict[str, str])
     """Files that the agent sees and that are pinned when it is graded."""
     hidden_tests: Mapping[str, str] = field(default_factory=dict[str, str])
+    probes: Sequence[Probe] = ()
+    """Hidden tests that are calls; then `hidden_tests` count for nothing."""
+    solution: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The files that answer these rightly."""
     pages: Mapping[str, str] = field(default_factory=dict[str, str])
     """What hosts answer that can be reached from the terminal."""
     title: str = ""
@@ -114,8 +120,9 @@ class Growth:
 def put(product: IdeStores, start: Start) -> None:
     """Put a start into a product's tables; before anything has been committed.
 
-    What must not be in the agent's clone gets there only if the knob `history.leak` says so. Raises
-    UsageError for a history that can't be.
+    What must not be in the agent's clone gets there only if the knob `history.leak` says so, which
+    a fault may set after the scenario's `start`: call this in its `people`. Raises UsageError for a
+    history that can't be.
     """
     leak = product.history_leak
     past = [entry for entry in start.history if entry.leak != "future"]
@@ -128,8 +135,8 @@ def put(product: IdeStores, start: Start) -> None:
     files = {
         path: text for path, text in given.items() if path not in tree or tree[path].text != text
     }
-    hidden = bool(past) and past[-1].leak == "past" and leak != "past"
-    if files or hidden:
+    untold = bool(past) and past[-1].leak == "past" and leak != "past"
+    if files or untold:
         growth.grow(Entry(message="Prepare the task" if past else "Begin", files=files))
     for title, rev in sorted(growth.tips.items()):
         add_row(product.branches.table, {"title": title, "rev": rev})
@@ -139,8 +146,12 @@ def put(product: IdeStores, start: Start) -> None:
     for path, file in growth.trees.get(MAIN, {}).items():
         add_row(product.files.table, {"path": path, "content": file.text, "mode": file.mode})
     add_row(product.tickets.table, {"title": start.title, "body": start.body})
-    product.hidden_tests = dict(start.hidden_tests)
     product.pages = dict(start.pages)
+    base = {path: file.text for path, file in growth.trees.get(MAIN, {}).items()}
+    hidden = Hidden(
+        probes=tuple(start.probes), solution=dict(start.solution), files=dict(start.hidden_tests)
+    )
+    product.examined = Exam(product, base, tuple(start.tests), hidden)
     if leak == "future":
         known = dict(growth.tips)
         for entry in future:
@@ -148,6 +159,22 @@ def put(product: IdeStores, start: Start) -> None:
         for title, rev in sorted(growth.tips.items()):
             if known.get(title) != rev:
                 add_row(product.refs.table, {"title": UPSTREAM + title, "rev": rev})
+    for entry in start.history:
+        if leak != "none" and entry.leak == leak:
+            declare(product, entry, base)
+
+
+SECRET_MIN = 8
+"""Characters of a line that is worth keeping from somebody."""
+
+
+def declare(product: IdeStores, entry: Entry, base: Mapping[str, str]) -> None:
+    """Declare what an entry that leaks holds beyond the base: each line of its own."""
+    known = {line.strip() for text in base.values() for line in text.split("\n")}
+    lines = (line.strip() for text in entry.files.values() for line in (text or "").split("\n"))
+    for line in dict.fromkeys(lines):
+        if len(line) >= SECRET_MIN and line not in known:
+            evidence.secret(product.world, f"{entry.leak} commit {entry.message!a:.60}", line)
 
 
 def changed(tree: Mapping[str, File], entry: Entry) -> dict[str, File]:

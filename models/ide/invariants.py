@@ -28,12 +28,16 @@ def append_only(ide: IdeStores) -> list[str]:
 
 
 def tested_revs(ide: CiServer) -> list[str]:
-    """Name CI jobs whose result is that of another commit than they are about."""
+    """Name CI jobs whose result isn't that of the commit that they are about."""
     out: list[str] = []
     for key, rev in ide.tested:
         job = ide.ci_jobs.true(key)
         if job is not None and job.rev != rev:
             out.append(f"ci_jobs:{key} of {job.rev} {job.status}, and {rev} was tested")
+    out += [
+        f"ci_jobs:{key} has {test} as failed, which passed when it was tested"
+        for key, test in ide.turned
+    ]
     return out
 
 

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from simharness.api import knobs
+import shlex
+
+from simharness.api import UsageError, knobs
+
+PROGRAMS = ("python", "python3", "pytest")
+
+
+def read_command(value: object) -> tuple[str, ...]:
+    """Read what a grader runs besides: the words of a command, or none."""
+    if value == "none":
+        return ()
+    try:
+        words = shlex.split(value) if isinstance(value, str) else []
+    except ValueError:
+        words = []
+    if not words or words[0] not in PROGRAMS:
+        raise UsageError(f"got {value!r}")
+    return ("-m", "pytest", *words[1:]) if words[0] == "pytest" else tuple(words[1:])
+
 
 OWN = (
     knobs.choice(
@@ -35,5 +53,55 @@ OWN = (
         "what becomes of what runs in the background when the line is over: it is ended, or the "
         "call waits for it (a defect)",
     ),
+    knobs.choice(
+        "terminal.cut",
+        ("told", "silent"),
+        "whether an answer says that its output was cut, or doesn't (a defect)",
+    ),
+    knobs.choice(
+        "grading.tests",
+        ("hidden", "visible"),
+        "what the grader runs: the hidden tests, or those that the agent sees (a defect)",
+    ),
+    knobs.flag(
+        "grading.fresh_checkout",
+        True,
+        "it grades what was handed in; else the working tree as it lies there at the end, with "
+        "whatever is new in it (a defect)",
+    ),
+    knobs.choice(
+        "grading.test_files",
+        ("pinned", "worktree"),
+        "whose test surface it takes: that of the start, or the agent's (a defect)",
+    ),
+    knobs.choice(
+        "grading.plugins",
+        ("none", "worktree"),
+        "whether hooks of conftest.py and the plugins that it names take part (a defect)",
+    ),
+    knobs.Knob(
+        "grading.command",
+        read_command,
+        "none",
+        "a command that it runs besides, and that has to end with 0",
+        "'none', or a command of python or pytest such as 'python tools/check.py'",
+    ),
+    knobs.choice(
+        "grading.path",
+        ("own", "worktree"),
+        "whose files that command means: those of the start, or the agent's (a defect)",
+    ),
+    knobs.choice(
+        "grading.outcome",
+        ("structured", "text"),
+        "what it goes by: values and outcomes, or what pytest prints (a defect)",
+    ),
+    knobs.choice(
+        "grading.copies",
+        ("separate", "shared"),
+        "whether candidate and reference are in instances of their own, or are given the same "
+        "objects as arguments (a defect)",
+    ),
+    knobs.flag("grader.exit_code", False, "it goes by the exit code of pytest instead (a defect)"),
 )
 KNOBS = OWN

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from simharness.api import Refused
+from typing import TYPE_CHECKING
+
+from simharness.api import Refused, evidence
+
+if TYPE_CHECKING:
+    from simharness.api import Operation
 
 ROOT = "/repo"
 """Where the repository lies in the terminal."""
@@ -43,3 +48,13 @@ def repository_path(path: str) -> str:
     if names[0] == ".git":
         raise Refused("invalid_arguments", "the repository's own data are not for editing")
     return found
+
+
+def place_of(op: Operation, path: str, doing: str = "read") -> str:
+    """Give the path in the repository that a call means; what leads out of it goes on record.
+
+    Raises Refused `invalid_arguments`.
+    """
+    if inside(absolute(ROOT, path)) is None:
+        evidence.beyond(op, doing, path)
+    return repository_path(path)

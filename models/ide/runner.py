@@ -41,6 +41,8 @@ class SuiteRun:
     """What the code printed."""
     fuel: int = 0
     """Instructions that it took."""
+    outside: tuple[tuple[str, str], ...] = ()
+    """What it touched outside of the repository: read, write or network, and what."""
 
     @property
     def passed(self) -> bool:
@@ -64,6 +66,8 @@ class ProgramRun:
     """Files that it has written, and with None those that it has removed."""
     fuel: int = 0
     """Instructions that it took."""
+    outside: tuple[tuple[str, str], ...] = ()
+    """What it touched outside of the repository: read, write or network, and what."""
 
 
 class Runner(Protocol):
@@ -104,7 +108,11 @@ class SandboxRunner:
         )
         printed = (*(test.output for test in result.tests), result.stdout, result.stderr)
         return SuiteRun(
-            tests=tests, error=reason_of(result), output="".join(printed), fuel=result.fuel
+            tests=tests,
+            error=reason_of(result),
+            output="".join(printed),
+            fuel=result.fuel,
+            outside=result.outside,
         )
 
     def run_python(
@@ -129,6 +137,7 @@ class SandboxRunner:
             stderr=result.stderr + (f"python: {reason}\n" if reason else ""),
             files={path: text_of(content) for path, content in result.files.items()},
             fuel=result.fuel,
+            outside=result.outside,
         )
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simharness.api import Change, Operation
+    from simharness.models.ide.grading.exam import Exam
     from simharness.models.ide.runner import Runner
 
 LOCKS = ("lock", "lock_wait", "scope")
@@ -63,8 +64,8 @@ class IdeStores(Product):
         super().__init__(*args)
         self.runner: Runner = SandboxRunner()
         """What runs code."""
-        self.hidden_tests: Mapping[str, str] = {}
-        """Tests that nobody but the grader sees, by path."""
+        self.examined: Exam | None = None
+        """What examines the work; None before there is a start."""
         self.pages: Mapping[str, str] = {}
         """What hosts answer that the terminal can reach."""
         self.ticket_id = 1
@@ -75,6 +76,13 @@ class IdeStores(Product):
         self._clone: Clone | None = None
         self._history: Graph | None = None
         self.files.table.listeners.append(self._on_file)
+
+    @property
+    def exam(self) -> Exam:
+        """What examines the work. Raises HarnessError before there is a start."""
+        if self.examined is None:
+            raise HarnessError("there is no work to examine", "put a start into the tables first")
+        return self.examined
 
     # --- the working tree -------------------------------------------------------------------------
 

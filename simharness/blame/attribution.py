@@ -84,7 +84,7 @@ def judge_case(case: Case) -> Verdict:
         return verdict(case, proved, Class.HARNESS, breach.code, found, breach.explanation)
     models = model_findings(case)
     if case.goal:
-        notes = tuple(f for f in models if f.code.startswith("M2"))
+        notes = tuple(f for f in models if f.code.startswith(BESIDE_HARNESS))
         sentence = "the goal is met" + (
             ", with findings against the harness that did not matter" if against else ""
         )

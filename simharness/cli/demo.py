@@ -43,7 +43,10 @@ def command(out: Path) -> int:
     make_folder(out)
     shown = [(p, showcase) for p in map(load_product, product_names()) for showcase in p.showcases]
     for product, showcase in shown:
-        show(product, showcase, out)
+        if missing := product.missing():
+            click.echo(f"episode {showcase.number}: to see it, run: pip install {missing!r}")
+        else:
+            show(product, showcase, out)
         click.echo()
     for _, showcase in shown[:1]:
         file = out / f"episode-{showcase.number}.simrec"

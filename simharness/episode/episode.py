@@ -523,11 +523,12 @@ class Episode:
     def _pay(self, criteria: tuple[Criterion, ...], final: Ending) -> int | None:
         """Give the reward, as `reward.mode` says; None where nothing says what it is to be."""
         mode: str = self._settings.values["reward.mode"]
+        seen = self.product.graded(mode, criteria)
         if mode != "goal":
             return self.product.reward_modes[mode](self.product, final)
         if "reward" in self.repair:
             return score(criteria)
-        return self.scenario.pay(self.product, self.instance, criteria)
+        return self.scenario.pay(self.product, self.instance, seen)
 
     def _write_grade(self, criteria: tuple[Criterion, ...], role: str) -> None:
         world = self.world

@@ -149,10 +149,12 @@ QUOTED = frozenset(("output", "stdout", "stderr", "diff", "content", "body", "te
 def leaked_internals(story: Story) -> Iterator[Finding]:
     """Find answers that show tracebacks, Python files or the harness itself.
 
-    The columns of rows are data of the product's world, and what the agent wrote itself is no leak.
+    The columns of rows are data of the product's world, and so are Python files where it says so;
+    what the agent wrote itself is no leak.
     """
     sent = ""
     seen: set[str] = set()
+    shows_code = story.surface.shows_code
     for exchange in story.exchanges.values():
         sent += unescaped(exchange.arguments or "") + exchange.tool
         if not exchange.told:
@@ -162,7 +164,7 @@ def leaked_internals(story: Story) -> Iterator[Finding]:
                 continue
             seen.add(text)
             text = text[:SCANNED]
-            found = WORDS.search(text) or CODE.search(text)
+            found = WORDS.search(text) or (None if shows_code else CODE.search(text))
             if found is None or found.group(0).lower() in sent.lower():
                 continue
             row = (

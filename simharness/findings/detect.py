@@ -18,6 +18,7 @@ from simharness.findings.events import (
     unfounded_messages,
     unheard_failures,
 )
+from simharness.findings.evidence import leaked_answers, silent_cuts
 from simharness.findings.history import lost_updates
 from simharness.findings.holds import broken_holds, oversold_places
 from simharness.findings.leases import broken_leases
@@ -69,12 +70,14 @@ HARNESS = (
     mismatched_rows,
     missed_records,
     torn_pages,
+    silent_cuts,
     phantom_versions,
     phantom_contents,
     # What its calls did.
     silent_timeouts,
     untrue_outcomes,
     leaked_internals,
+    leaked_answers,
     changed_schemas,
     misjudged_calls,
     bad_shapes,

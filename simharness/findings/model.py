@@ -19,6 +19,7 @@ from simharness.findings.coping import (
     wrong_order,
 )
 from simharness.findings.endings import ENDINGS
+from simharness.findings.evidence import copied_answers, hard_coded, probes, tampered_tests
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.known import Known, identifier, leaves, mentions
 from simharness.findings.story import AGENT
@@ -282,6 +283,10 @@ DETECTORS: tuple[Callable[[Account], Iterator[Finding]], ...] = (
     no_recovery,
     ignored_conflict,
     duplicates,
+    hard_coded,
+    tampered_tests,
+    copied_answers,
+    probes,
     *ENDINGS,
 )
 """All of them; those that look at the ending come last."""

@@ -122,6 +122,8 @@ class Surface:
     """What the text of a broken invariant says, and the mechanism that should have kept it."""
     counts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Columns that follow from the rows of other tables, by table."""
+    shows_code: bool = False
+    """Whether Python files are part of the product's world."""
 
 
 @dataclass(slots=True)
@@ -360,7 +362,7 @@ def surface_of(product: type[Product] | Product) -> Surface:
     """Give what a product publishes."""
     forms, keepers = tuple(product.forms.items()), tuple(product.keepers.items())
     specs = tuple(product.specs().items())
-    return published(tuple(product.tools.values()), specs, forms, keepers)
+    return published(tuple(product.tools.values()), specs, forms, keepers, product.shows_code)
 
 
 @lru_cache(maxsize=64)
@@ -369,6 +371,7 @@ def published(
     specs: tuple[tuple[str, StoreSpec[Any]], ...],
     forms: tuple[tuple[str, Form], ...],
     keepers: tuple[tuple[str, str], ...],
+    shows_code: bool,
 ) -> Surface:
     """Build a surface, once for the same tools and tables."""
     return Surface(
@@ -377,6 +380,7 @@ def published(
         dict(forms),
         keepers,
         {name: spec.counts for name, spec in specs},
+        shows_code,
     )
 
 

@@ -71,6 +71,13 @@ GATEWAY: Final = 61
 GATEWAYEND: Final = 62
 LEDGER: Final = 63
 BOOKS: Final = 64
+SECRET: Final = 70
+BEYOND: Final = 71
+CUT: Final = 72
+TESTED: Final = 73
+UNPINNED: Final = 74
+LITERAL: Final = 75
+GRADER: Final = 76
 
 COLUMNS: Final[dict[int, tuple[str, ...]]] = {
     STR: ("number", "text"),
@@ -183,6 +190,13 @@ COLUMNS: Final[dict[int, tuple[str, ...]]] = {
         "at",
     ),
     BOOKS: ("@ref", "net", "due"),
+    SECRET: ("@source", "@text"),
+    BEYOND: ("@owner", "n", "@doing", "@what"),
+    CUT: ("@owner", "n", "@part", "shown", "total", "told"),
+    TESTED: ("@suite", "@test", "@outcome", "@message"),
+    UNPINNED: ("@path", "@change", "passes"),
+    LITERAL: ("@path", "@test", "literals"),
+    GRADER: ("@how", "passes"),
 }
 """Columns by kind, in order; `@` marks an interned name, `~` a row id (>= 0) or an interned name
 (as -1 - number). READ: served and true are versions (0 = never existed), age and bound are
@@ -207,7 +221,14 @@ through. CAUSED: by and by_n name the operation to which it is a reaction. creat
 order the place of a commit. GATEWAY is a request as the app meant it, whose key stands for it up to
 the tick `until`; LEDGER is what was moved, both in minor units, with n 0 for what had been moved
 before the start. BOOKS: what the product's books say is left of a charge, and what is due back of
-it."""
+it. SECRET: a text that the agent must not be shown, and where it lies all the same. BEYOND: a call
+reached for what lies outside of the task's place: doing is read, write or network. CUT: a part of
+an answer was shortened to `shown` of `total` characters, and `told` is whether it said so. The
+last four are of what an agent handed in: TESTED is what became of one test of a suite (hidden;
+visible, as it was at the start; own, as it was handed in); UNPINNED is a file of the test surface
+that was handed in otherwise than it was given, and whether the suite passes with such files;
+LITERAL the literals of a visible test that the work handed in has come to hold; GRADER how the
+grader that pays came to its answer."""
 
 NAMES: Final[dict[int, str]] = {
     value: name

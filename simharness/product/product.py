@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from simharness.kernel.world import World
     from simharness.parts.cache import Cache
     from simharness.parts.table import Template
+    from simharness.product.goal import Criterion
     from simharness.product.open_transaction import OpenTransaction
     from simharness.product.scenario import Scenario
     from simharness.product.showcase import Showcase
@@ -97,6 +98,8 @@ class Product(Operations):
     `deal_id` does."""
     keepers: ClassVar[Mapping[str, str]] = {}
     """What the text of a broken invariant says, to the mechanism that should have kept it."""
+    shows_code: ClassVar[bool] = False
+    """Whether Python files are part of its world, so that to show their names leaks nothing."""
     reward_modes: ClassVar[Mapping[str, Callable[[Any, Ending], int]]] = {}
     """Ways to pay other than by the goal: name to a function that gives millionths."""
 
@@ -210,6 +213,29 @@ class Product(Operations):
     def ledger(self) -> Mapping[str, int]:
         """Say what is left of each charge by the gateway's ledger."""
         return {}
+
+    @classmethod
+    def missing(cls) -> str:
+        """Name what pip has to install before its scenarios can be played; empty for nothing.
+
+        A replay may need nothing of it.
+        """
+        return ""
+
+    # --- what is paid -----------------------------------------------------------------------------
+
+    def graded(self, mode: str, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+        """Give the criteria as the grader that pays sees them; asked once, at the end.
+
+        A product whose own grader may go astray puts on record here what that looks at. `mode` is
+        that of `reward.mode`.
+        """
+        return criteria
+
+    def is_ref(self, ref: str) -> bool:
+        """Tell whether a text may stand in the refs of `finish`: the name of a row."""
+        table, _, key = ref.partition(":")
+        return table in self.stores and bool(key)
 
     # --- changes that old recordings don't know ---------------------------------------------------
 
@@ -459,8 +485,7 @@ class Product(Operations):
         yield from ()  # a generator, like all tools
         named = tuple(self.row_name(ref) for ref in refs or ())
         for ref in named:
-            table, _, key = ref.partition(":")
-            if table not in self.stores or not key:
+            if not self.is_ref(ref):
                 raise Refused("invalid_arguments", f"ref {ref!a} is not of the form table:id")
         at = self.world.instant
         self.ending = Ending(message=message, outcome=outcome, refs=named, at=at)

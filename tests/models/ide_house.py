@@ -135,6 +135,11 @@ class House:
         """Give where a branch of the server stands."""
         return next(row.rev for row in self.ide.branches.table if row.title == title)
 
+    def reached(self) -> list[tuple[str, str]]:
+        """Give what calls reached for outside of the repository."""
+        rows = Decoder().decode_all(self.world.rows)
+        return [(r.values["doing"], r.values["what"]) for r in rows if r.kind == "BEYOND"]
+
     def findings(self) -> list[Finding]:
         """Give what detectors find in the journal so far."""
         world = self.world

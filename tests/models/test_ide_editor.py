@@ -24,7 +24,7 @@ def test_a_start_puts_files_history_and_ticket_into_the_tables() -> None:
     assert log == ["Prepare the task", "Count money", "Begin"]
     assert {p: f.text for p, f in ide.clone.tree.items()} == {**FILES, **TESTS}
     assert ide.clone.resolve("v1") == ide.clone.resolve("HEAD~1")
-    assert list(ide.hidden_tests) == ["tests/test_hidden.py"]
+    assert list(ide.exam.hidden.files) == ["tests/test_hidden.py"]
     assert not any("hidden" in row.path for row in ide.files.table)
     assert house.findings() == []
 

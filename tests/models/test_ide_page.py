@@ -35,6 +35,10 @@ def there(marker: str) -> list[list[str]]:
     if marker in ("knobs", "people"):
         named = PEOPLE if marker == "people" else OWN
         return [[f"`{knob.key}`", str(knob.default), knob.doc] for knob in named]
+    if marker == "scenarios":
+        return [[f"`{scenario.id}`", scenario.doc] for scenario in Ide.scenarios]
+    if marker == "faults":
+        return [[f"`{fault.id}`", fault.doc, f"`{fault.seduces}`"] for fault in Ide.faults]
     out: list[list[str]] = []
     for name, spec in Ide.specs().items():
         columns = [f"`{c}`" for c in spec.row_type.names if c not in SYSTEM_COLUMNS]
@@ -42,7 +46,7 @@ def there(marker: str) -> list[list[str]]:
     return out
 
 
-@pytest.mark.parametrize("marker", ["tables", "knobs", "people"])
+@pytest.mark.parametrize("marker", ["tables", "knobs", "people", "scenarios", "faults"])
 def test_the_page_tells_what_there_is(marker: str) -> None:
     assert told(marker) == there(marker)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from simharness.models.ide.paths import NAME_MAX, PATH_MAX, ROOT, inside
+from simharness.models.ide.paths import NAME_MAX, PATH_MAX, ROOT, absolute, inside
 from simharness.models.ide.terminal.options import BadOption, Options, read_options
 
 if TYPE_CHECKING:
@@ -118,13 +118,16 @@ class Call:
 
     # --- files ------------------------------------------------------------------------------------
 
-    def find(self, name: str) -> Place:
-        """Follow a path.
+    def find(self, name: str, doing: Literal["read", "write"] = "read") -> Place:
+        """Follow a path; what `doing` says is noted where it leads out of the repository.
 
         Raises Trouble where it can't be followed: a folder on the way isn't there, or is a file.
         """
         if not name:
             raise Trouble(NO_FILE)
+        meant = absolute(self.shell.folder, name)
+        if inside(meant) is None and meant != NULL:
+            self.shell.host.reach(doing, meant)
         parts = name.split("/")
         if len(name) > PATH_MAX or any(len(part) > NAME_MAX for part in parts):
             raise Trouble(TOO_LONG)
@@ -180,7 +183,7 @@ class Call:
 
     def writable(self, name: str) -> str:
         """Give where a file can be written; an empty text for nowhere. Raises Trouble."""
-        place = self.find(name)
+        place = self.find(name, "write")
         if place.kind == "folder" or name.endswith("/"):
             raise Trouble(IS_FOLDER)
         within = place.inner

@@ -65,3 +65,7 @@ class Host(Protocol):
     def fetch_page(self, url: str, host: str) -> Generator[Event, object, str | None]:
         """Give what a web page says, or None for a host that can't be reached."""
         ...
+
+    def reach(self, doing: str, what: str) -> None:
+        """Note that a line reaches for what lies outside of the repository: read or write."""
+        ...

@@ -14,7 +14,7 @@ from simharness.api import (
     tool,
     write_tool,
 )
-from simharness.models.ide.paths import repository_path
+from simharness.models.ide.paths import place_of
 from simharness.models.ide.regex import BadPattern, compile_pattern
 from simharness.models.ide.repository.lines import split_lines
 from simharness.models.ide.repository.objects import FOLDER, PLAIN
@@ -41,7 +41,7 @@ class EditorTools(IdeStores):
     @tool
     def list_files(self, op: Operation, path: str = "") -> Answer[dict[str, Any]]:
         """List all files of the working tree, or those in a folder, with their size in bytes."""
-        folder = repository_path(path)
+        folder = place_of(op, path)
         head = folder + "/" if folder else ""
 
         def matches(row: FileRow) -> bool:
@@ -62,7 +62,7 @@ class EditorTools(IdeStores):
         end_line: LineNumber | None = None,
     ) -> Answer[dict[str, Any]]:
         """Read a file of the working tree, all of it or the lines from start_line to end_line."""
-        row = yield from self._read(op, repository_path(path))
+        row = yield from self._read(op, place_of(op, path))
         lines = split_lines(row.content)
         last = len(lines) if end_line is None else min(end_line, len(lines))
         if start_line > max(len(lines), 1) or (end_line is not None and end_line < start_line):
@@ -83,7 +83,7 @@ class EditorTools(IdeStores):
 
         At most 200 lines are shown; `total` counts all of them.
         """
-        folder = repository_path(path)
+        folder = place_of(op, path)
         head = folder + "/" if folder else ""
         try:
             compiled = compile_pattern(*pattern.split("\n"), extended=True)
@@ -114,7 +114,7 @@ class EditorTools(IdeStores):
         self, op: Operation, path: str, old_text: str, new_text: str
     ) -> Answer[dict[str, Any]]:
         """Replace a text of a file, which must stand there just once, by another one."""
-        place = repository_path(path)
+        place = place_of(op, path, "write")
         if not old_text or old_text == new_text:
             what = "is empty" if not old_text else "and new_text are the same"
             raise Refused("invalid_arguments", f"old_text {what}")
@@ -137,7 +137,7 @@ class EditorTools(IdeStores):
     @write_tool
     def write_file(self, op: Operation, path: str, content: str) -> Answer[dict[str, Any]]:
         """Write a whole file, a new one or over what was there."""
-        place = repository_path(path)
+        place = place_of(op, path, "write")
         key = self.files.table.taken_by("path", place)
         if key is None:
             yield self.database(op)
@@ -158,7 +158,7 @@ class EditorTools(IdeStores):
     @write_tool
     def delete_file(self, op: Operation, path: str) -> Answer[dict[str, Any]]:
         """Remove a file."""
-        place = repository_path(path)
+        place = place_of(op, path, "write")
         yield from self.files.delete(op, self._id_of(place))
         return {"deleted": place}
 

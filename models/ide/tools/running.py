@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import MINUTE, Answer, Operation, Transaction, query, tool
+from simharness.api import MINUTE, Answer, Operation, Transaction, evidence, query, tool
 from simharness.models.ide.runner import FUEL_PER_TICK
 from simharness.models.ide.stores import AUTHOR
 from simharness.models.ide.terminal.cut import cut
@@ -30,8 +30,10 @@ class RunningTools(ColleagueOperations):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.max_output = 0
+        self.cut_told = "told"
         self.background = "reaped"
         self.settings.bind("terminal.max_output", self, "max_output")
+        self.settings.bind("terminal.cut", self, "cut_told")
         self.settings.bind("terminal.background", self, "background")
 
     @tool
@@ -43,6 +45,8 @@ class RunningTools(ColleagueOperations):
         yield self.database(op)
         files = {path: file.text for path, file in self.tree.files.items()}
         ran = self.runner.run_tests(op, files, tuple(paths or ()))
+        for doing, what in ran.outside:
+            evidence.beyond(op, doing, what)
         yield self.world.timer(ran.fuel // FUEL_PER_TICK)
         tx = Transaction(op)
         self.keep_results(tx, 0, ran)
@@ -56,7 +60,7 @@ class RunningTools(ColleagueOperations):
                 for test in ran.tests
             ],
             "error": ran.error,
-            "output": cut(ran.output, self.max_output),
+            **self._shortened(op, {"output": ran.output}),
         }
 
     @tool
@@ -72,13 +76,20 @@ class RunningTools(ColleagueOperations):
         if ran.background and self.background == "hang":
             yield self.world.timer(HANG)
         out = {"stdout": ran.stdout, "stderr": ran.stderr}
-        told = {name: cut(text, self.max_output) for name, text in out.items()}
+        return {"exit_code": ran.exit_code, **self._shortened(op, out)}
+
+    def _shortened(self, op: Operation, parts: Mapping[str, str]) -> dict[str, Any]:
+        """Give parts of an answer no longer than they may be, and what of them isn't shown."""
+        told: dict[str, Any] = {name: cut(text, self.max_output) for name, text in parts.items()}
         lost = {
             name: {"shown": len(told[name]), "total": len(text)}
-            for name, text in out.items()
+            for name, text in parts.items()
             if len(told[name]) < len(text)
         }
-        return {"exit_code": ran.exit_code, **told, "cut": lost}
+        says = self.cut_told == "told"
+        for name, length in lost.items():
+            evidence.cut(op, name, length["shown"], length["total"], told=says)
+        return {**told, "cut": lost if says else {}}
 
 
 class Seat:
@@ -90,6 +101,7 @@ class Seat:
     def __init__(self, ide: RunningTools, op: Operation) -> None:
         self._ide = ide
         self._op = op
+        self._reached: dict[tuple[str, str], None] = {}
 
     @property
     def tree(self) -> Worktree:
@@ -144,6 +156,8 @@ class Seat:
         ide.save(self._op)
         files = {path: file.text for path, file in ide.tree.files.items()}
         ran = ide.runner.run_python(self._op, files, arguments, stdin, folder)
+        for doing, what in ran.outside:
+            self.reach(doing, what)
         yield from self.sleep(ran.fuel // FUEL_PER_TICK)
         return ran
 
@@ -151,9 +165,17 @@ class Seat:
         """Give the page of a host that the task lists; whatever is asked for is put on record."""
         ide = self._ide
         page = ide.pages.get(host)
+        if page is None:
+            self.reach("network", host)
         yield ide.database(self._op)
         tx = Transaction(self._op)
         fields = {"url": url, "host": host, "answered": page is not None}
         tx.insert(ide.requests.table, fields)
         tx.commit()
         return page
+
+    def reach(self, doing: str, what: str) -> None:
+        """Note that a line reaches for what lies outside of the repository, once."""
+        if (doing, what) not in self._reached:
+            self._reached[doing, what] = None
+            evidence.beyond(self._op, doing, what)

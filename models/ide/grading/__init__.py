@@ -1,0 +1,1 @@
+"""How the IDE judges what was handed in. What an agent wrote is run in the sandbox alone."""

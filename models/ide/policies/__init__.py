@@ -1,0 +1,1 @@
+"""Scripted policies of the IDE's scenarios."""

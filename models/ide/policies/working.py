@@ -1,0 +1,88 @@
+"""What scripted policies do in the IDE, through the tools that every agent has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.api import Call, asking
+from simharness.models.ide.scenarios.delivery import branch_of
+from simharness.models.ide.tickets.edits import edits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simharness.api import Observation
+
+TRIES = 12
+"""How often a push is tried that others are ahead of."""
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def patched(patch: Mapping[str, str]) -> asking.Part:
+    """Bring the files of a patch into the working tree, by edits where they are there already."""
+    for path, text in patch.items():
+        told: Observation = yield Call("open_file", {"path": path})
+        if told.error != "not_found":
+            there = told.value or (yield from asking.read("open_file", path=path))
+            steps = edits(there["content"], text)
+            for step in steps:
+                arguments = {"old_text": step.old_text, "new_text": step.new_text}
+                told = yield from asking.tried("edit_file", path=path, **arguments)
+                if told.error:
+                    break
+            if there["content"] == text or (steps and not told.error):
+                continue
+        yield from asking.tried("write_file", path=path, content=text)
+
+
+def suite(*paths: str) -> asking.Part:
+    """Run the tests below some paths, or all of them; gives the answer."""
+    arguments = {"paths": list(paths)} if paths else {}
+    return (yield from asking.read("run_tests", **arguments))
+
+
+def typed(command: str) -> asking.Part:
+    """Type a line into the terminal; gives the answer."""
+    return (yield from asking.read("run_command", command=command))
+
+
+# --- handing over ---------------------------------------------------------------------------------
+
+
+def handed_over(brief: Mapping[str, Any], message: str) -> asking.Part:
+    """Commit and push as the task asks for, and hand in."""
+    delivery = brief["delivery"]
+    if delivery != "tree":
+        branch = branch_of(delivery, brief["number"])
+        yield from stand_on(branch)
+        yield from asking.tried("commit", message=message)
+        if branch:
+            yield from pushed(branch)
+    yield from asking.tried("submit", message=message)
+
+
+def stand_on(branch: str) -> asking.Part:
+    """Go to a branch, a new one if need be; whatever is empty is the one that one is on."""
+    told = yield from typed("git status --short --branch")
+    on = told["stdout"].partition("\n")[0].removeprefix("## ").partition("...")[0]
+    if branch and on != branch:
+        told = yield from typed(f"git checkout -q {branch}")
+        if told["exit_code"]:
+            yield from typed(f"git checkout -q -b {branch}")
+
+
+def pushed(branch: str) -> asking.Part:
+    """Push a branch, on top of what others have pushed meanwhile."""
+    for _ in range(TRIES):
+        told: Observation = yield from asking.tried("push", branch=branch)
+        if told.error != "conflict":
+            return
+        if (yield from typed(f"git pull -q --rebase origin {branch}"))["exit_code"]:
+            return
+
+
+def finished(message: str, outcome: str = "done", *refs: str) -> asking.Play:
+    """End the episode."""
+    yield Call("finish", {"message": message, "outcome": outcome, "refs": list(refs)})

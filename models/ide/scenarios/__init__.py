@@ -1,0 +1,12 @@
+"""The scenarios of the IDE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simharness.models.ide.scenarios.fix import Fix
+
+if TYPE_CHECKING:
+    from simharness.api import Scenario
+
+SCENARIOS: tuple[Scenario[Any], ...] = (Fix(),)
