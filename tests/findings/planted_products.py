@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import MILLION, SECOND, Actor, Criterion, Page, Refused
-from simharness.episode import episode as driving
+from simharness.api import MILLION, SECOND, Actor, Criterion, Page, Refused, Scenario
 from simharness.episode.episode import Episode
 from simharness.kernel import journal
 from simharness.models.crm.people import team
@@ -200,11 +199,11 @@ def always_met(*_: Any) -> tuple[Criterion, ...]:
 
 
 def blind_to_footprint(patch: pytest.MonkeyPatch) -> None:
-    def blind(criteria: tuple[Criterion, ...]) -> int:
+    def blind(scenario: Any, product: Any, instance: Any, criteria: tuple[Criterion, ...]) -> int:
         goal = [c for c in criteria if c.role == "goal"]
         return MILLION if goal and all(c.holds for c in goal) else 0
 
-    patch.setattr(driving, "score", blind)
+    patch.setattr(Scenario, "pay", blind)
 
 
 def others_work_paid(patch: pytest.MonkeyPatch) -> None:
