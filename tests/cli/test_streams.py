@@ -64,7 +64,9 @@ def test_a_message_that_nobody_reads_keeps_its_exit_code_quiet(spawn: Spawn) -> 
     assert (told.code, told.out) == (141, "")
 
 
-@pytest.mark.parametrize("argv", [["list"], ["demo"], ["run", CRM, "--policy", "null"]])
+@pytest.mark.parametrize(
+    "argv", [["list", "knobs", "crm"], ["demo"], ["run", CRM, "--policy", "null"]]
+)
 def test_a_full_device_is_told(spawn: Spawn, argv: list[str]) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no /dev/full")
@@ -96,7 +98,7 @@ def test_closed_streams_do_no_harm(
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_table_that_nobody_can_see_is_no_failure(closed: str) -> None:
-    argv = ["bash", "-c", f'"$@" {closed}', "bash", *command("list")]
+    argv = ["bash", "-c", f'"$@" {closed}', "bash", *command("list", "knobs", "crm")]
     assert subprocess.run(argv, check=False).returncode == 0
 
 

@@ -35,9 +35,12 @@ EpisodeSpec = tuple[str, int, str, int, str]
 EPISODES: list[EpisodeSpec] = [
     ("crm/negotiation", seed, policy, load, fault)
     for seed in SEEDS
-    for policy in ("expert", "random")
-    for load in (1, 4)
-    for fault in ("", FAULT)
+    for policy, load, fault in (
+        ("expert", 1, ""),
+        ("expert", 4, FAULT),
+        ("random", 4, ""),
+        ("random", 1, FAULT),
+    )
 ]
 
 
