@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import JobQueue, Transaction
+from simharness.api import SECOND, JobQueue, Transaction
 from simharness.models.ide.runner import FUEL_PER_TICK, CaseRun, SuiteRun
 from simharness.models.ide.stores import IdeStores
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 UNTESTED = "docs/"
 """What a job doesn't check out: no test needs it, so what is written there can't change a result,
 and commits that differ in nothing else are tested once an episode."""
+CI_STEP = 10 * SECOND
+"""Steps of the clock that jobs go by, where it ticks: six for each commit are enough."""
 LOG_MAX = 8_000
 """Longest log of a job, in characters."""
 MILLION = 1_000_000
@@ -114,7 +116,7 @@ class CiServer(IdeStores):
             for path, file in self.history[rev].tree.items()
             if not path.startswith(UNTESTED)
         }
-        ran = self.runner.run_tests(op, files, ())
+        ran = self.runner.run_tests(op, files, (), self.run_instant(CI_STEP))
         if not self.ci_flaky:
             return ran
         tests = list(ran.tests)

@@ -70,6 +70,10 @@ class ProgramRun:
     """What it touched outside of the repository: read, write or network, and what."""
 
 
+INSTANT = sandbox.Tests(files={}).instant
+"""When time begins in a run where nothing depends on it."""
+
+
 class Runner(Protocol):
     """Runs Python over files that are given by value.
 
@@ -77,8 +81,17 @@ class Runner(Protocol):
     HarnessError and never a result.
     """
 
-    def run_tests(self, op: Operation, files: Mapping[str, str], paths: Sequence[str]) -> SuiteRun:
-        """Run the tests below some paths (`tests`, `tests/test_a.py::test_b`), or all if none."""
+    def run_tests(
+        self,
+        op: Operation,
+        files: Mapping[str, str],
+        paths: Sequence[str],
+        instant: int = INSTANT,
+    ) -> SuiteRun:
+        """Run the tests below some paths (`tests`, `tests/test_a.py::test_b`), or all if none.
+
+        Their time begins at `instant`, in microseconds since 1970.
+        """
         ...
 
     def run_python(
@@ -88,6 +101,7 @@ class Runner(Protocol):
         arguments: Sequence[str],
         stdin: str,
         folder: str,
+        instant: int = INSTANT,
     ) -> ProgramRun:
         """Run `python ARGUMENTS...` in a folder of the repository, "" for its root."""
         ...
@@ -96,12 +110,19 @@ class Runner(Protocol):
 class SandboxRunner:
     """Runs Python in the sandbox; what comes out is an input of the episode."""
 
-    def run_tests(self, op: Operation, files: Mapping[str, str], paths: Sequence[str]) -> SuiteRun:
+    def run_tests(
+        self,
+        op: Operation,
+        files: Mapping[str, str],
+        paths: Sequence[str],
+        instant: int = INSTANT,
+    ) -> SuiteRun:
         """Run the tests below some paths, or all if none.
 
         Raises UsageError where no sandbox is installed.
         """
-        result = sandbox.run_job(op.world, sandbox.Tests(files=files, paths=tuple(paths)))
+        job = sandbox.Tests(files=files, paths=tuple(paths), instant=instant)
+        result = sandbox.run_job(op.world, job)
         tests = tuple(
             CaseRun(test_id=test.test_id, outcome=test.outcome, message=test.message)
             for test in result.tests
@@ -122,12 +143,19 @@ class SandboxRunner:
         arguments: Sequence[str],
         stdin: str,
         folder: str,
+        instant: int = INSTANT,
     ) -> ProgramRun:
         """Run `python ARGUMENTS...` in a folder of the repository.
 
         Raises UsageError where no sandbox is installed.
         """
-        job = sandbox.Command(files=files, arguments=tuple(arguments), stdin=stdin, folder=folder)
+        job = sandbox.Command(
+            files=files,
+            arguments=tuple(arguments),
+            stdin=stdin,
+            folder=folder,
+            instant=instant,
+        )
         result = sandbox.run_job(op.world, job)
         code = result.exit_code
         reason = reason_of(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import SECOND, HarnessError, Product, Transaction, store
+from simharness.api import MINUTE, SECOND, HarnessError, Product, Transaction, store
 from simharness.models.ide.repository.clone import HEAD, HEADS, MAIN, TAGS, Clone
 from simharness.models.ide.repository.graph import Graph
 from simharness.models.ide.repository.objects import (
@@ -16,7 +16,7 @@ from simharness.models.ide.repository.objects import (
     make_commit,
 )
 from simharness.models.ide.repository.worktree import Worktree
-from simharness.models.ide.runner import SandboxRunner
+from simharness.models.ide.runner import INSTANT, SandboxRunner
 from simharness.models.ide.tables import (
     Branch,
     CiJob,
@@ -64,6 +64,8 @@ class IdeStores(Product):
         super().__init__(*args)
         self.runner: Runner = SandboxRunner()
         """What runs code."""
+        self.clock_ticks = False
+        """Whether time passes between one run of code and another, for the code itself."""
         self.examined: Exam | None = None
         """What examines the work; None before there is a start."""
         self.pages: Mapping[str, str] = {}
@@ -134,6 +136,16 @@ class IdeStores(Product):
     def seconds(self) -> int:
         """Give the time that a commit made now has."""
         return self.instant // SECOND
+
+    def run_instant(self, step: int) -> int:
+        """Give when time begins in a run of code, in microseconds since 1970.
+
+        Where the clock ticks it is the minute's time, in steps of so many ticks; elsewhere always
+        the same, so that equal files have equal results, which are worked out once an episode.
+        """
+        if not self.clock_ticks:
+            return INSTANT
+        return INSTANT - INSTANT % MINUTE + self.instant % MINUTE // step * step
 
     # --- keeping ----------------------------------------------------------------------------------
 

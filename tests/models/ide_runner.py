@@ -31,12 +31,12 @@ class Scripted:
         self.suite = suite
         self.asked: list[tuple[Any, ...]] = []
 
-    def run_tests(self, op: Any, files: Any, paths: Any) -> SuiteRun:
+    def run_tests(self, op: Any, files: Any, paths: Any, instant: int = 0) -> SuiteRun:
         self.asked.append((dict(files), tuple(paths)))
         return self.suite if isinstance(self.suite, SuiteRun) else self.suite(files)
 
     def run_python(
-        self, op: Any, files: Any, arguments: Any, stdin: str, folder: str
+        self, op: Any, files: Any, arguments: Any, stdin: str, folder: str, instant: int = 0
     ) -> ProgramRun:
         self.asked.append((dict(files), tuple(arguments), stdin, folder))
         return self.program

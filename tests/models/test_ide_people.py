@@ -12,7 +12,7 @@ from simharness.api import Refused
 from simharness.models.ide.people.house import start_people
 from simharness.models.ide.people.mergers import behind
 from simharness.models.ide.people.names import colleague
-from simharness.models.ide.people.rivals import push_later
+from simharness.models.ide.people.rivals import push_later, push_when
 from simharness.models.ide.people.team import start_team
 from simharness.models.ide.people.visitors import HOLD_SECONDS
 from simharness.models.ide.runner import CaseRun, SuiteRun
@@ -21,6 +21,8 @@ from tests.models.ide_runner import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from simharness.models.ide.people.rivals import Change
 
 PATH = "src/shop.py"
 FUEL = 50_000_000
@@ -195,3 +197,23 @@ def test_changes_that_clash_are_left_to_people() -> None:
         assert outcome(house, operation, branch="nowhere") == "not_found"
     assert house.branch() == main
     assert list(behind(house.ide)) == ["topic"]
+
+
+def test_rivals_who_push_at_one_instant_lose_nothing_of_each_other() -> None:
+    house = House({"db.latency": "20ms"})
+    due: list[bool] = []
+
+    def adding(line: str) -> Change:
+        return lambda files: {PATH: f"{files[PATH]}{line}\n"}
+
+    for k, line in enumerate(("# one", "# two"), 1):
+        push_when(house.ide, f"rival/{k}", k, lambda: bool(due), adding(line), f"Say {line}")
+    house.wait("5s")
+    assert house.ide.history[house.branch()].tree[PATH].text == SHOP
+    due.append(True)
+    house.wait("5s")
+    text = house.ide.history[house.branch()].tree[PATH].text
+    assert sorted(text.removeprefix(SHOP).splitlines()) == ["# one", "# two"]
+    assert outcome(house, "repo.push", branch="main", files={"N": ""}, message="N", on="x") == (
+        "conflict"
+    )

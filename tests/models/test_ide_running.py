@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from simharness.models.ide.initial import Start
-from simharness.models.ide.runner import ProgramRun
+from simharness.models.ide.runner import INSTANT, ProgramRun, SuiteRun
 from simharness.models.ide.terminal.cut import cut
 from tests.models.ide_house import House
 from tests.models.ide_real import house_of, typed
@@ -184,3 +186,34 @@ def test_what_the_terminal_does_is_in_the_tables_and_breaks_nothing() -> None:
     typed(house, "cat /etc/passwd; echo x > /etc/passwd; rm -rf /; ls /")
     assert house.text("e/shop.py") is not None
     assert house.findings() == []
+
+
+@pytest.mark.parametrize(("ticks", "begun"), [(False, {0}), (True, {3, 5, 13})])
+def test_time_passes_for_code_only_where_the_clock_ticks(ticks: bool, begun: set[int]) -> None:
+    class Clocked(Scripted):
+        def run_tests(self, op: Any, files: Any, paths: Any, instant: int = INSTANT) -> SuiteRun:
+            seen.append(instant)
+            return super().run_tests(op, files, paths, instant)
+
+        def run_python(
+            self, op: Any, files: Any, arguments: Any, stdin: str, folder: str, instant: int = 0
+        ) -> ProgramRun:
+            seen.append(instant)
+            return super().run_python(op, files, arguments, stdin, folder, instant)
+
+    seen: list[int] = []
+    house = House(runner=Clocked(suite=SuiteRun(tests=())))
+    house.ide.clock_ticks = ticks
+    house.wait("3400ms")
+    house.call("run_tests")
+    house.wait("2s")
+    house.call("run_command", command="python -c 1")
+    house.wait("1min")
+    house.wait("8s")
+    house.call("run_command", command="python -c 1")
+    start = INSTANT - INSTANT % 60_000_000 if ticks else INSTANT
+    assert {(instant - start) // 1_000_000 for instant in seen} == begun
+    # The steps of CI are longer.
+    house.call("repo.push", branch="topic", files={"N": ""}, message="N")
+    house.wait("1s")
+    assert seen[-1] == start + 10_000_000 * ticks

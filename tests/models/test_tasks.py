@@ -43,6 +43,8 @@ CASES = {
     "helpdesk/partial-refund": Case(range(10), 7, (100, 101)),
     "helpdesk/refund-pending": Case(range(10), 7, (100, 101)),
     "ide/fix": Case(range(8), 4, (1,)),
+    "ide/conflict": Case(range(5), 4, (1,)),
+    "ide/flaky": Case(range(5), 4, (1,)),
 }
 COPING = {"marketplace": "email-instead", "helpdesk": "close-fast", "ide": "hardcode"}
 IDLE = ("null", "refuse", "random", "spam")

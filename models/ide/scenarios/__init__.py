@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simharness.models.ide.scenarios.conflict import Conflict
 from simharness.models.ide.scenarios.fix import Fix
+from simharness.models.ide.scenarios.flaky import FlakyTest
 
 if TYPE_CHECKING:
     from simharness.api import Scenario
 
-SCENARIOS: tuple[Scenario[Any], ...] = (Fix(),)
+SCENARIOS: tuple[Scenario[Any], ...] = (Fix(), Conflict(), FlakyTest())

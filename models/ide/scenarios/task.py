@@ -70,6 +70,11 @@ def ticket_of(facts: Mapping[str, Any]) -> Ticket:
     return known_ticket(facts["family"], facts["number"])
 
 
+def path_of(ticket: Ticket) -> str:
+    """Give the file that a ticket is about: the first that its reference changes."""
+    return next(path for path in sorted(ticket.reference) if path in ticket.files)
+
+
 def start_of(ticket: Ticket) -> Start:
     """Give the start that a ticket means."""
     return Start(

@@ -52,10 +52,12 @@ class ColleagueOperations(SharingTools):
         files: dict[str, Any],
         message: str,
         author: str = "Kit Marsh <kit@ide.example>",
+        on: str | None = None,
     ) -> Answer[dict[str, Any]]:
         """Push a colleague's commit on top of a branch; null for a file takes it away.
 
-        A branch that there isn't begins at main.
+        A branch that there isn't begins at main. Refused as a conflict where the branch doesn't
+        stand `on` the rev that the change was made for.
         """
         yield self.database(op)
         require_message(message)
@@ -66,6 +68,7 @@ class ColleagueOperations(SharingTools):
         key = self.branches.table.taken_by("title", branch)
         if key is None:
             rev = self.main_rev
+            require_stands(branch, rev, on)
             made, tx = self._grown(op, rev, files, message, author)
             tx.insert(self.branches.table, {"title": branch, "rev": made.rev})
             self.add_job(tx, branch, made.rev, rev)
@@ -73,6 +76,7 @@ class ColleagueOperations(SharingTools):
             return {"branch": branch, "rev": made.rev}
         edit = yield from self.branches.edit(op, key)
         try:
+            require_stands(branch, edit.row.rev, on)
             made, tx = self._grown(op, edit.row.rev, files, message, author)
             edit.update(tx, {"rev": made.rev})
             self.add_job(tx, branch, made.rev, edit.row.rev)
@@ -183,6 +187,12 @@ class ColleagueOperations(SharingTools):
             at=self.seconds(),
         )
         return made, self._kept(op, [made])
+
+
+def require_stands(branch: str, rev: str, on: str | None) -> None:
+    """Refuse a change that was made for another commit than a branch stands on."""
+    if on is not None and on != rev:
+        raise Refused("conflict", f"{branch} has moved", rev=rev)
 
 
 def given_changes(tree: dict[str, File], files: dict[str, Any]) -> list[Delta]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import MINUTE, Answer, Operation, Transaction, evidence, query, tool
+from simharness.api import MINUTE, SECOND, Answer, Operation, Transaction, evidence, query, tool
 from simharness.models.ide.runner import FUEL_PER_TICK
 from simharness.models.ide.stores import AUTHOR
 from simharness.models.ide.terminal.cut import cut
@@ -44,7 +44,8 @@ class RunningTools(ColleagueOperations):
         """
         yield self.database(op)
         files = {path: file.text for path, file in self.tree.files.items()}
-        ran = self.runner.run_tests(op, files, tuple(paths or ()))
+        instant = self.run_instant(SECOND)
+        ran = self.runner.run_tests(op, files, tuple(paths or ()), instant)
         for doing, what in ran.outside:
             evidence.beyond(op, doing, what)
         yield self.world.timer(ran.fuel // FUEL_PER_TICK)
@@ -155,7 +156,8 @@ class Seat:
         ide = self._ide
         ide.save(self._op)
         files = {path: file.text for path, file in ide.tree.files.items()}
-        ran = ide.runner.run_python(self._op, files, arguments, stdin, folder)
+        instant = ide.run_instant(SECOND)
+        ran = ide.runner.run_python(self._op, files, arguments, stdin, folder, instant)
         for doing, what in ran.outside:
             self.reach(doing, what)
         yield from self.sleep(ran.fuel // FUEL_PER_TICK)
