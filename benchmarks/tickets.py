@@ -62,7 +62,7 @@ def answers_of(ticket: Ticket, files: Mapping[str, str]) -> list[tuple[str, Any,
         for p in ticket.probes
     )
     answers = BOX.run(sandbox.Calls(files=files, calls=calls)).answers
-    return [(a.kind, a.data, a.raised[0] if a.raised else "") for a in answers]
+    return [(a.kind, [a.data, a.after], a.raised[0] if a.raised else "") for a in answers]
 
 
 def faults_of(ticket: Ticket, *, flaky: bool = True) -> list[str]:
@@ -142,7 +142,7 @@ def flakiness(ticket: Ticket) -> float:
 
 def shape_of(ticket: Ticket) -> str:
     """Give the broken module's form: its code without names, numbers, texts and docstrings."""
-    (path,) = ticket.hardcode
+    path = next(path for path in ticket.reference if path in ticket.files)
     kinds: list[str] = []
     for node in ast.walk(ast.parse(ticket.files[path])):
         kinds.append(type(node).__name__)

@@ -12,6 +12,7 @@ from simharness.models.ide.habits import KNOBS as PEOPLE
 from simharness.models.ide.own_knobs import OWN
 from simharness.models.ide.terminal.commands import COMMANDS
 from simharness.models.ide.terminal.git.command import SUBCOMMANDS
+from simharness.models.ide.tickets import FAMILIES
 from simharness.parts.row import SYSTEM_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +61,10 @@ def test_the_page_tells_each_tool_with_its_arguments() -> None:
 def test_the_page_tells_each_command_of_the_terminal(marker: str, known: list[str]) -> None:
     named = " ".join(cells[0] for cells in told(marker))
     assert sorted(re.findall(r"`([^`]+)`", named)) == sorted(known)
+
+
+def test_the_page_tells_each_family_of_tickets() -> None:
+    assert [cells[0] for cells in told("families")] == [f"`{family}`" for family in FAMILIES]
 
 
 def test_the_page_tells_each_operation_of_its_own() -> None:

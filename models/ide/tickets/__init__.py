@@ -44,4 +44,12 @@ def draw_ticket(family: str, seed: int) -> Ticket:
     return FAMILIES[family](Draw(seed, family))
 
 
-__all__ = ["FAMILIES", "Contradiction", "Draw", "Flaky", "Probe", "Ticket", "draw_ticket"]
+__all__ = [
+    "FAMILIES",
+    "Contradiction",
+    "Draw",
+    "Flaky",
+    "Probe",
+    "Ticket",
+    "draw_ticket",
+]

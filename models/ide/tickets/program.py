@@ -28,10 +28,14 @@ class Outcome:
     raised: str = ""
     kept: bool = False
     """It was kept, so that its value is nobody's business."""
+    after: tuple[Any, ...] = ()
+    """The arguments as the call left them, those by name behind the others."""
 
     def is_like(self, other: Outcome) -> bool:
         """Tell whether both are the same, types included."""
-        return self.raised == other.raised and sandbox.same(self.value, other.value)
+        if self.raised or other.raised:
+            return self.raised == other.raised
+        return sandbox.same([self.value, self.after], [other.value, other.after])
 
 
 class Program:
@@ -49,11 +53,12 @@ class Program:
         for call in calls:
             try:
                 function = self.find(call.target, kept)
-            except (ImportError, AttributeError) as error:
+            except (ImportError, AttributeError, KeyError) as error:  # nothing of that name
                 outcomes.append(Outcome(raised=type(error).__name__))
                 continue
+            args, kwargs = copy.deepcopy((call.args, dict(call.kwargs)))
             try:
-                value = function(*copy.deepcopy(call.args), **copy.deepcopy(dict(call.kwargs)))
+                value = function(*args, **kwargs)
             except Exception as error:  # whatever the call raises is its outcome
                 outcomes.append(Outcome(raised=type(error).__name__))
                 continue
@@ -61,7 +66,8 @@ class Program:
                 kept[call.keep] = value
                 outcomes.append(Outcome(kept=True))
             else:
-                outcomes.append(Outcome(copy.deepcopy(value)))
+                after = (*args, *kwargs.values())
+                outcomes.append(Outcome(copy.deepcopy(value), after=after))
         return outcomes
 
     def find(self, target: str, kept: Mapping[str, Any]) -> Any:

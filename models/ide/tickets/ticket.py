@@ -18,7 +18,8 @@ Tree = dict[str, str]
 class Probe:
     """A hidden test: one call, by value.
 
-    What is right isn't here: it is what the ticket's solution answers, run in another instance.
+    What is right isn't here: it is what the ticket's solution answers, run in another instance. A
+    call that gives a value also has to leave its arguments as the solution leaves them.
     """
 
     target: str

@@ -20,7 +20,7 @@ PLACES = (
     ("weather", "readings", "readings"),
     ("cargo", "quantities", "quantities"),
 )
-FUNCTIONS = ("convert", "in_unit", "express", "to_unit", "converted")
+FUNCTIONS = ("convert", "in_unit", "express", "in_units", "converted")
 # Units by kind: factor to the first unit of the kind.
 KINDS = {
     "length": (
