@@ -40,6 +40,10 @@ class Wrap:
     """The deal as last read."""
     shown: set[int] = field(default_factory=set[int])
     """Contacts seen."""
+    writes: frozenset[str] = frozenset()
+    """The tools that change rows."""
+    read: Call | None = None
+    """The last call that changed none."""
 
     @property
     def deal_id(self) -> int:
@@ -81,6 +85,8 @@ class Planted:
     pins: Callable[[Action], Pins | None] = lambda _: None
     """Waits of the world that go with it, by action."""
     advisory: bool = False
+    also: tuple[str, ...] = ()
+    """Other codes that explain it as well."""
 
 
 # --- the defects ---------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from simharness.episode.plan import Plan
     from simharness.kernel.outside import Answered
     from simharness.kernel.process import Process
+    from simharness.parts.table import Change
     from simharness.product.view import Breach
 
 CALLS_PER_TURN = 64
@@ -510,6 +511,7 @@ class Episode:
         elif early != self.criteria:
             self._write_grade(self.criteria, "regrade")
             world.alarms += 1
+        self.world.alarms += any(map(self._by_others, self.criteria))
         # A grader that rests on caches is told by judging again without them; the world is over,
         # nobody misses them.
         for cache in self.product.caches().values():
@@ -519,6 +521,18 @@ class Episode:
             self._write_grade(again, "regrade")
             world.alarms += 1
         return self._pay(self.criteria, final) if early is None else paid
+
+    def _by_others(self, criterion: Criterion) -> bool:
+        """Tell whether what a criterion rests on was last written by somebody else."""
+        for key in criterion.keys if criterion.holds and criterion.role == "goal" else ():
+            name, _, column = key.partition(".")
+            table, _, number = name.partition(":")
+            store = self.product.stores.get(table)
+            past = store.table.history.get(int(number), ()) if store and number.isdecimal() else ()
+            last = next((c for c in reversed(past) if touches(c, column)), None)
+            if last is not None and last.owner != self.agent.name:
+                return True
+        return False
 
     def _pay(self, criteria: tuple[Criterion, ...], final: Ending) -> int | None:
         """Give the reward, as `reward.mode` says; None where nothing says what it is to be."""
@@ -606,3 +620,10 @@ def stuck(world: World, process: Process, begin: int) -> Deadlock:
         f"{format_duration(world.ticks)}: it waits for {waits_for}",
         "look for an event that nobody triggers or a lock that is never released",
     )
+
+
+def touches(change: Change, column: str) -> bool:
+    """Tell whether a change wrote a column of its row; an empty name stands for any."""
+    if not column or change.old is None or change.new is None:
+        return True
+    return bool(getattr(change.old, column, None) != getattr(change.new, column, None))

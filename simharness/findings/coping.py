@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.known import ends
 from simharness.findings.money import movements, repeated_movements
+from simharness.findings.reads import served_keys
 from simharness.findings.story import AGENT
-from simharness.findings.turns import SPEECH, WAIT
+from simharness.findings.turns import SPEECH, WAIT, split
+from simharness.product.tool import AS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +34,8 @@ FORBIDDEN = (
 )
 REFUSING = (*FORBIDDEN, "undeliverable", "gone")
 SIGNALLED = ("conflict", "locked", "unavailable", "rate_limited", "unknown_outcome")
+WAITED_FOR = ("handed_over", "impossible")
+"""Outcomes that an agent draws from what it was shown."""
 RETRIES = 2
 """Tries after the first that are enough: who then stops has not ignored the trouble."""
 
@@ -94,6 +100,44 @@ def no_recovery(account: Account) -> Iterator[Finding]:
                 "again nor followed by another look",
                 error=turn.error,
             )
+
+
+def ignored_age(account: Account) -> Iterator[Finding]:
+    """M610: an agent gave up on a row by an answer that was out of date, and said as of when.
+
+    Within the contract, and without more than `RETRIES` further looks: who looks on and on has not
+    ignored it.
+    """
+    if account.end is None or account.end.values["outcome"] not in WAITED_FOR:
+        return
+    for key in sorted(account.lacking):
+        looks = [shown.turn for shown in account.shown(key)]
+        old = list(takewhile(partial(told_old, key), reversed(looks)))
+        if old and len({turn.step for turn in old}) <= RETRIES:
+            value: Any = old[0].exchange.value
+            yield account.noted(
+                "M610",
+                old[0],
+                (key,),
+                f"{old[0].tool} showed {key} as of {value[AS_OF]}, it had changed since, and the "
+                "agent gave up without another look",
+                as_of=value[AS_OF],
+            )
+
+
+def told_old(key: str, turn: Turn) -> bool:
+    """Tell whether an answer showed a row out of date, within the contract, and said as of when."""
+    value = turn.exchange.value
+    if not isinstance(value, dict) or AS_OF not in value:
+        return False
+    table, number = split(key)
+    return any(
+        (row.values["view"].rpartition(".")[0], shown) == (table, number)
+        and served != true
+        and age <= row.values["bound"]
+        for row in turn.exchange.reads
+        for shown, served, true, age in served_keys(row)
+    )
 
 
 def asks_again(turn: Turn) -> bool:

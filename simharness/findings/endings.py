@@ -8,7 +8,7 @@ from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.known import says
 from simharness.findings.outcome import wrong_reward
 from simharness.findings.story import AGENT
-from simharness.findings.turns import SPEECH, Account, Turn, concerned, split
+from simharness.findings.turns import SPEECH, Account, Turn, concerned, named_in, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ def wrong_writes(account: Account) -> Iterator[Finding]:
     """M211 and M312: the write that a criterion rests on came out wrong, or before its turn."""
     for grade in account.failed:
         turn = last_write(account, grade) if grade.values["role"] == "goal" else None
-        if turn is None or account.changed_unseen(turn):
+        if turn is None or crossed(account, turn, concerned(grade)):
             continue
         evidence = grade.values["evidence"]
         early = says(evidence, "order")
@@ -39,14 +39,26 @@ def wrong_writes(account: Account) -> Iterator[Finding]:
         )
 
 
+def crossed(account: Account, turn: Turn, rows: list[str]) -> bool:
+    """Tell whether somebody else changed a row unseen before a call, or a later one about rows."""
+    later = (t for t in account.writes if not set(rows).isdisjoint(account.named(t)))
+    return any(account.changed_unseen(t) for t in (turn, *later) if t.step >= turn.step)
+
+
 def last_write(account: Account, grade: Row) -> Turn | None:
     """Give the agent's last call that committed what a criterion rests on.
 
-    For a criterion without keys: that named a row of its evidence, and has no other criterion's
-    key.
+    Of many rows, only those count that the evidence names, if it names any: the others are as they
+    should be. For a criterion without keys: that named a row of its evidence, and has no other
+    criterion's key; none where what is wrong is that the agent gave up.
     """
+    rows, evidence = concerned(grade), grade.values["evidence"]
+    told = set(named_in(evidence))
     keys = grade.values["keys"]
-    rows = concerned(grade)
+    keys = [key for key in keys if key.partition(".")[0] in told] or keys
+    gave_up = account.end is not None and account.end.values["outcome"] in GAVE_UP
+    if not keys and gave_up and says(evidence, "ending"):
+        return None
     for turn in reversed(account.writes):
         if any(account.committed(turn, key) for key in keys):
             return turn

@@ -353,5 +353,9 @@ def split(key: str) -> tuple[str, int]:
 def concerned(grade: Row) -> list[str]:
     """Give the rows that a criterion rests on or whose evidence names, as `table:id`."""
     out = [key.partition(".")[0] for key in grade.values["keys"]]
-    out += [f"{table}:{number}" for table, number in REF.findall(grade.values["evidence"])]
-    return list(dict.fromkeys(out))
+    return list(dict.fromkeys([*out, *named_in(grade.values["evidence"])]))
+
+
+def named_in(evidence: str) -> list[str]:
+    """Give the rows that the evidence of a criterion names, as `table:id`."""
+    return [f"{table}:{number}" for table, number in REF.findall(evidence)]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.mutations import MUTATIONS, Mutation
+from benchmarks.plays import found, played, story_of
 from simharness.blame.case import story_of_episode
 from simharness.findings.detect import HARNESS, harness_findings, once
 from simharness.findings.finding import Finding
@@ -15,8 +17,6 @@ from simharness.findings.story import story_of_record, tell
 from simharness.kernel.journal import Row
 from simharness.recording.reader import parse
 from simharness.recording.writer import FrameLog
-from tests.findings.mutations import MUTATIONS, Mutation
-from tests.findings.plays import found, played, story_of
 
 if TYPE_CHECKING:
     from simharness.findings.story import Story
@@ -25,17 +25,18 @@ BY_FAULTS = ("crm.invalidation-lost", "crm.no-fence")
 
 
 @lru_cache(maxsize=64)
-def sound(policy: str, load: int, config: str, seed: int) -> list[Finding]:
-    return found(played(seed, policy, load, json.loads(config)))
+def sound(scenario: str, policy: str, load: int, config: str, seed: int) -> list[Finding]:
+    return found(played(seed, policy, load, json.loads(config), scenario=scenario))
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=[m.name for m in MUTATIONS])
 def test_a_planted_defect_is_found_and_its_control_is_silent(mutation: Mutation) -> None:
     for seed in range(mutation.seeds):
-        assert sound(mutation.policy, mutation.load, json.dumps(mutation.config), seed) == []
+        how = mutation.policy, mutation.load
+        assert sound(mutation.scenario, *how, json.dumps(mutation.config), seed) == []
         with pytest.MonkeyPatch.context() as patch:
             mutation.plant(patch)
-            episode = played(seed, mutation.policy, mutation.load, mutation.config)
+            episode = played(seed, *how, mutation.config, scenario=mutation.scenario)
         findings = found(episode)
         if mutation.codes & {f.code for f in findings}:
             for finding in findings:

@@ -173,6 +173,24 @@ def test_a_wrong_write_and_one_before_its_turn(evidence: str, code: str) -> None
     assert primary(play) == code
 
 
+def test_a_write_is_not_to_blame_for_other_rows_or_for_giving_up() -> None:
+    done = moved(Play().read(deal()), 1).finish(outcome="handed_over")
+    keys = ("deals:7.stage", "deals:8.stage")
+    other = done.grade(False, "deals:8 is in negotiation", keys=keys)
+    assert "M211" not in decisive(other)
+    gave_up = moved(Play().read(deal()), 1).finish(outcome="handed_over")
+    ending = gave_up.grade(False, "outcome 'handed_over', 'done' is right; deals:7", keys=())
+    assert "M211" not in decisive(ending)
+    assert primary(ending) == "M514"
+
+
+def test_no_other_write_is_to_blame_where_a_later_one_was_crossed() -> None:
+    play = mail(Play().read(deal()))
+    play = moved(play.other(after=2), after=3).finish(outcome="done")
+    lacking = play.grade(False, "deals:7 has no lost_reason", keys=(), name="act")
+    assert "M211" not in decisive(lacking)
+
+
 def test_nothing_is_held_against_a_write_that_somebody_else_crossed() -> None:
     play = (
         moved(Play().read(deal()).other(after=2), after=3).finish().grade(False, "deals:7 is lost")

@@ -42,12 +42,30 @@ class Expectation:
     primary: str
     valid: bool
     steps: int
+    effect: str | None = None
+    """What the primary finding did; None where that isn't pinned."""
+    proof: str | None = None
+    """By which arm it is proved; None where that isn't pinned."""
 
     def toml(self) -> str:
         """Write the table that closes a pinned episode."""
+        more = "".join(
+            f'{name} = "{value}"\n'
+            for name, value in (("effect", self.effect), ("proof", self.proof))
+            if value is not None
+        )
         return (
             f'{HEADING}digest = "{self.digest}"\nscore = "{self.score}"\nclass = "{self.kind}"\n'
             f'primary = "{self.primary}"\nvalid = {str(self.valid).lower()}\nsteps = {self.steps}\n'
+            f"{more}"
+        )
+
+    def as_far_as(self, then: Expectation | None) -> Expectation:
+        """Leave effect and proof out where they weren't pinned before."""
+        return replace(
+            self,
+            effect=self.effect if then is not None and then.effect is not None else None,
+            proof=self.proof if then is not None and then.proof is not None else None,
         )
 
 
@@ -90,6 +108,7 @@ EXPECTED: Mapping[str, type] = {
     "valid": bool,
     "steps": int,
 }
+MAY_BE_EXPECTED: Mapping[str, type] = {"effect": str, "proof": str}
 
 
 def pinned_files(folder: Path = FOLDER) -> list[Path]:
@@ -121,7 +140,7 @@ def read_pinned(path: Path) -> Pinned:
     values = cast("dict[str, str]", document)
     expect = cast("dict[str, object] | None", document.get("expect"))
     if expect is not None:
-        check_keys(f"{path.name}, [expect]", expect, EXPECTED)
+        check_keys(f"{path.name}, [expect]", expect, EXPECTED, MAY_BE_EXPECTED)
     try:
         plan = make_plan(
             values["scenario"],
@@ -210,6 +229,8 @@ def came_to(outcome: Outcome) -> Expectation:
         primary=verdict.primary,
         valid=verdict.valid,
         steps=len(outcome.episode.steps),
+        effect=verdict.effect,
+        proof=str(verdict.proof),
     )
 
 
@@ -217,6 +238,7 @@ def changes(then: Expectation | None, now: Expectation) -> list[str]:
     """Say what has changed, a line each."""
     if then is None:
         return ["pinned for the first time"]
+    now = now.as_far_as(then)
     return [
         f"{field.name}: {getattr(then, field.name)} -> {getattr(now, field.name)}"
         for field in fields(Expectation)
@@ -241,7 +263,7 @@ def pin(paths: Sequence[Path], *, check: bool = False) -> int:
             changed += 1
             sys.stdout.write(f"{pinned.id}\n" + "".join(f"  {line}\n" for line in lines))
             if not check:
-                rewrite(path, now)
+                rewrite(path, now.as_far_as(pinned.expect))
     done = "no longer hold" if check else "written"
     sys.stdout.write(f"{changed} of {len(paths)} expectations {done}\n")
     return changed

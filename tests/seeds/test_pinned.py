@@ -92,6 +92,28 @@ def test_pinned_showcases_are_the_ones_that_the_demo_shows() -> None:
                 assert config == showcase.config
 
 
+ACCEPTED = {
+    "crm-42-faulty": ("harness", "H112", "hindered", "closed"),
+    "crm-42-sound": ("ok", "", "none", "none"),
+    "crm-42-as-of-ignored": ("model", "M610", "hindered", "none"),
+    "crm-42-fair-race": ("ambiguous", "A110", "none", "none"),
+    "crm-42-repetition": ("model", "M310", "hindered", "none"),
+    "weak-given-null": ("harness", "H512", "helped", "open"),
+    "weak-others-waiting": ("harness", "H517", "helped", "none"),
+    "marketplace-87-faulty": ("harness", "H221", "hindered", "closed"),
+    "marketplace-87-sound": ("ok", "", "none", "none"),
+    "helpdesk-203-faulty": ("harness", "H511", "helped", "open"),
+    "helpdesk-203-expert": ("ok", "", "none", "none"),
+}
+
+
+def test_whose_fault_each_kind_of_episode_is_and_how_that_is_proved_is_pinned() -> None:
+    for name, told in ACCEPTED.items():
+        expect = pin.read_pinned(pin.FOLDER / f"{name}.toml").expect
+        assert expect is not None
+        assert (expect.kind, expect.primary, expect.effect, expect.proof) == told
+
+
 def test_a_shuffled_schedule_is_pinned() -> None:
     pinned = pin.read_pinned(pin.FOLDER / "crm-shuffled.toml")
     assert pinned.plan.schedule == {"policy": "random", "seed": 7}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.planted_parts import every, original
 from simharness.api import MILLION, SECOND, Actor, Criterion, Page, Refused, Scenario
 from simharness.episode.episode import Episode
 from simharness.kernel import journal
@@ -15,14 +16,13 @@ from simharness.models.crm.tools import deals
 from simharness.parts.cache import Cache
 from simharness.product.product import Product
 from simharness.product.tool import BadArgument, Renderer, ToolSpec
-from tests.findings.planted_parts import every, original
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    from tests.findings.planted_parts import Plant, Steps
+    from benchmarks.planted_parts import Plant, Steps
 
 
 # --- answers --------------------------------------------------------------------------------------

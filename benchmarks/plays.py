@@ -84,8 +84,9 @@ def played(
     load: int = 4,
     config: Mapping[str, object] | None = None,
     faults: tuple[str, ...] = (),
+    scenario: str = "crm/negotiation",
 ) -> Episode:
-    episode = Episode(make_plan("crm/negotiation", seed, load, faults, config=config))
+    episode = Episode(make_plan(scenario, seed, load, faults, config=config))
     play = POLICIES.get(policy) or scripted(policy, episode.scenario)
     assert play is not None
     try:

@@ -1,10 +1,10 @@
-"""Defects that no named fault has: where each is planted, and the codes that fit it."""
+"""Defects that no named fault has, in parts, products and graders: the codes that fit each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.findings.planted_parts import (
+from benchmarks.planted_parts import (
     done_but_refused,
     invalidated_before_commit,
     lock_given_back_early,
@@ -20,7 +20,7 @@ from tests.findings.planted_parts import (
     whole_record_written,
     wrong_key_invalidated,
 )
-from tests.findings.planted_products import (
+from benchmarks.planted_products import (
     always_met,
     answered_twice,
     blind_to_footprint,
@@ -39,14 +39,28 @@ from tests.findings.planted_products import (
     traceback_shown,
     valid_refused,
 )
+from benchmarks.planted_services import (
+    amount_told_wrong,
+    event_dropped,
+    handler_raises,
+    hold_ends_early,
+    hold_ends_twice,
+    inbox_deaf,
+    left_not_checked,
+    moved_twice,
+    one_place_more,
+    price_changed,
+    unit_short,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.findings.planted_parts import Plant
+    from benchmarks.planted_parts import Plant
 
 SLOW_DATABASE = {"db.latency": ["300ms", "900ms"]}
 SLOW_PUTS = {"put.latency": ["2s", "12s"]}
+PAID_TWICE, BOOK = "helpdesk/double-charge", "marketplace/book"
 BUSY = {"api.latency": ["200ms", "4s"]}
 
 
@@ -62,6 +76,7 @@ class Mutation(NamedTuple):
     config: Mapping[str, object] = {}
     """Of the sound world too."""
     seeds: int = 6
+    scenario: str = "crm/negotiation"
 
 
 def codes(*names: str) -> frozenset[str]:
@@ -135,4 +150,36 @@ MUTATIONS = (
     Mutation("grader blind to forbidden writes", codes("H516"), blind_to_footprint, "careless"),
     Mutation("others' work paid", codes("H517"), others_work_paid, "waiting"),
     Mutation("paid the other way round", codes("H510", "H511"), paid_by_chance),
+    Mutation("a handler raises", codes("H810"), handler_raises),
+    Mutation("money moved twice", codes("H225"), moved_twice, scenario=PAID_TWICE),
+    Mutation("money moved a unit short", codes("H227"), unit_short, scenario=PAID_TWICE),
+    Mutation(
+        "what is left of a charge not looked at",
+        codes("H224"),
+        left_not_checked,
+        "insist",
+        scenario="helpdesk/legit-charge",
+    ),
+    Mutation(
+        "no event is a duplicate or too old", codes("H314", "H228"), inbox_deaf, scenario=PAID_TWICE
+    ),
+    Mutation(
+        "event taken and not applied", codes("H226", "H229"), event_dropped, scenario=PAID_TWICE
+    ),
+    Mutation("amounts told one too high", codes("H230"), amount_told_wrong, scenario=PAID_TWICE),
+    Mutation(
+        "holds end at half their time", codes("H223"), hold_ends_early, "hoard", scenario=BOOK
+    ),
+    Mutation("holds given back twice", codes("H223"), hold_ends_twice, "hoard", scenario=BOOK),
+    Mutation(
+        "one place more than there is",
+        codes("H221", "H222"),
+        one_place_more,
+        "snatch",
+        load=8,
+        scenario=BOOK,
+    ),
+    Mutation(
+        "booked at another price", codes("H220", "H226", "H227"), price_changed, scenario=BOOK
+    ),
 )
