@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simharness.cli.files import one_episode
 from simharness.cli.output import emit_json, table
 from simharness.errors import UsageError
+from simharness.recording.format import from_os_error
+from simharness.recording.reader import require_complete
 from simharness.reports.check import Result, check_report
+from simharness.reports.convert import report_from
 from simharness.reports.explain import explain
 from simharness.reports.load import load_report
 from simharness.reports.play import play_case
@@ -105,6 +109,31 @@ def explain_(path: Path, control: int | None, as_json: bool) -> int:
     click.echo(case.title)
     table(["t", "who", "what"], [(line.at, line.who, line.what) for line in lines])
     click.echo(f"verdict: {played.verdict.headline}: {played.verdict.sentence}")
+    return 0
+
+
+@command.command("new")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), metavar="X.simrec", required=True
+)
+@click.option("--episode", metavar="SCENARIO:SEED", help="One episode of a shard or run.")
+@click.option("--step", type=click.IntRange(min=1), help="The agent's last step that is played.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Default: print."
+)
+def new(source: Path, episode: str | None, step: int | None, out: Path | None) -> int:
+    """Write a report that finds what a recorded episode failed by, as small as it can be made."""
+    text = report_from(require_complete(one_episode(source, episode)), step)
+    if out is None:
+        click.echo(text, nl=False)
+        return 0
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise from_os_error("write", out, error) from error
+    report = load_report(out)
+    codes = " ".join(code for one in report.case.expect for code in one.codes)
+    click.echo(f"{out}: {codes} in {len(report.case.acts)} actions")
     return 0
 
 

@@ -43,7 +43,7 @@ from simharness.recording.writer import FrameLog, Sink
 from simharness.units import DAY, MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from simpy.events import Event
@@ -78,7 +78,8 @@ class Episode:
     `repair` names mechanisms that tell the truth in it: `cache:T.V` by value, `lock:T`, `lease:T`
     and `reward` by sound knobs, `fault:ID` and `background` by leaving them out. `placebo` delays
     writes and repairs nothing. `outside` are answers from outside that are known for its start;
-    those of a step come with its input.
+    those of a step come with its input. `heard` is told of each call of anybody's, with tool and
+    arguments.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Episode:
         info: bytes = b"",
         keep_rows: bool = True,
         outside: Sequence[Answered] = (),
+        heard: Callable[[Operation, str, Mapping[str, Any]], None] | None = None,
     ) -> None:
         self.plan = plan
         product_class, scenario = load_scenario(plan.scenario)
@@ -119,6 +121,7 @@ class Episode:
         world = World(plan.seed, scheduler=parse_scheduler(plan.schedule), epoch=scenario.epoch)
         world.repair = repair
         world.outside.learn(outside)
+        world.heard = heard
         world.patches = frozenset(plan.patches_of(product_class))
         self.world = world
         start_tables = templates(product_class, scenario)

@@ -84,6 +84,9 @@ class World(simpy.Environment):
         """Waits that callers have fixed, by owner and number of the operation."""
         self.alive: dict[str, Process] = {}
         """Processes that haven't ended, by name, in the order of their start."""
+        self.heard: Callable[[Operation, str, Mapping[str, Any]], None] | None = None
+        """Told of each call as it begins, with tool and arguments; whoever listens changes
+        nothing."""
         self.alarms = 0
         """Times that a part did what a sound one doesn't: a verdict looks closer after any."""
         self.calls: dict[Operation, Process] = {}

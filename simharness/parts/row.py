@@ -153,7 +153,17 @@ def column_of(name: str, hint: object, owner: str) -> Column:
 class RowType(Generic[R]):
     """What is known of a row class: columns, a fast way to its values and to its JSON form."""
 
-    __slots__ = ("_fillers", "_texts", "by_name", "cls", "columns", "index", "names", "values")
+    __slots__ = (
+        "_defaults",
+        "_fillers",
+        "_texts",
+        "by_name",
+        "cls",
+        "columns",
+        "index",
+        "names",
+        "values",
+    )
 
     def __init__(self, cls: type[R]) -> None:
         hints = get_type_hints(cls, include_extras=True)
@@ -171,6 +181,7 @@ class RowType(Generic[R]):
         self._fillers: tuple[Callable[[R, Any], None], ...] = tuple(
             getattr(cls, name).__set__ for name in self.names
         )
+        self._defaults = {field.name: field.default for field in fields(cls)}
         self._texts = tuple(c for c in self.columns if c.instant or c.prefix is not None)
         """Columns that are shown as something else than they hold."""
 
@@ -209,6 +220,10 @@ class RowType(Generic[R]):
         for fill, value in zip(self._fillers, values, strict=True):
             fill(new, value)
         return new
+
+    def default(self, name: str) -> object:
+        """Give what a column has where nobody says so; MISSING for one that has to be given."""
+        return self._defaults[name]
 
     def json(self, row: R) -> dict[str, Any]:
         """Give the row as the agent sees it: columns by name, instants and names as text."""

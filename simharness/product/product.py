@@ -263,6 +263,8 @@ class Product(Operations):
         """
         world = self.world
         emit = world.emit
+        if world.heard is not None:
+            world.heard(op, tool.name, arguments)
         emit(
             (
                 journal.CALL,

@@ -8,7 +8,8 @@ what others do happens in the world.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from simharness.errors import UsageError
@@ -106,11 +107,20 @@ class Script:
 
     def text(self) -> str:
         """Write the script as one line."""
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=True)
+        return json.dumps(self, separators=(",", ":"), ensure_ascii=True, default=as_map)
 
 
+def as_map(value: Any) -> dict[str, Any]:
+    """Give a dataclass as a map."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+@lru_cache(maxsize=4)
 def read_script(text: str) -> Script:
-    """Read a script. Raises UsageError for a text that is none."""
+    """Read a script, which is shared and never written to.
+
+    Raises UsageError for a text that is none.
+    """
     try:
         raw: dict[str, Any] = json.loads(text)
         raw |= {
@@ -269,12 +279,16 @@ class Scripted(Scenario["Product"]):
                 yield world.timer(at - world.ticks)
             while world.next_ticks() == world.ticks:
                 yield world.point(SLUG)
-            for step, turn in enumerate(self.turns, 1):
-                if turn.at == at and min(turn.acts) < place:
+            for step in self._turns_at(at):
+                if min(self.turns[step - 1].acts) < place:
                     # The agent may do otherwise in a re-run; then it is not waited for.
                     yield self._event(world, self._sent, step) | world.timer(1)
             self._begin(product, act)
         self.done = True
+
+    def _turns_at(self, at: int) -> list[int]:
+        """Give the steps of the agent's that are sent at a tick."""
+        return [step for step, turn in enumerate(self.turns, 1) if turn.at == at]
 
     def _later(self, product: Product, act: Act) -> Generator[Event, Any, None]:
         """Begin what comes after an answer."""

@@ -61,14 +61,7 @@ class Played:
 
 def play_case(case: Case) -> Played:
     """Play a case and judge it. Raises UsageError for one whose turns never settle."""
-    attempt = settled(case)
-    episode = begin(case, attempt.script)
-    try:
-        for given in attempt.episode.inputs:
-            episode.send(given)
-    except HarnessError:
-        if episode.aborted is None:
-            raise
+    attempt, episode = settled(case)
     of_episode = case_of(episode)
     verdict = judge_case(of_episode)
     if episode.aborted is not None:
@@ -127,8 +120,11 @@ def begin(case: Case, script: Script) -> Episode:
     return new_episode(plan, "report")
 
 
-def settled(case: Case) -> Attempt:
-    """Try a case until what the agent does when is known."""
+def settled(case: Case) -> tuple[Attempt, Episode]:
+    """Try a case until it comes out the same when it is played by its turns alone.
+
+    Gives the last attempt, and the episode that was played so.
+    """
     script = script_of(case)
     overlaps: dict[int, Overlap] = {}
     agents = [act for act in case.acts if act.actor == AGENT]
@@ -144,8 +140,18 @@ def settled(case: Case) -> Attempt:
             turns=tuple(attempt.scripted.turns),
             dropped=tuple(attempt.dropped),
         )
-        if found == script:
-            return attempt
+        episode = begin(case, found)
+        try:
+            for given in attempt.episode.inputs:
+                episode.send(given)
+        except HarnessError:
+            if episode.aborted is None:
+                raise
+        except UsageError:
+            script = found  # it ended before all was sent
+            continue
+        if cast("Scripted", episode.scenario).answers == attempt.scripted.answers:
+            return attempt, episode
         script = found
     raise UsageError(
         f"the turns of {case.title!r} never settle", "let the agent wait for fewer answers"
@@ -182,6 +188,8 @@ class Attempt:
         # Who waits for a turn of the agent's has to know of it before it comes.
         self.scripted.turns += script.turns
         self._sent: list[Turn] = []
+        self._by_label = {act.label: act for act in script.acts}
+        self._unanswered = list(script.acts)
 
     def play(self) -> None:
         """Send what the agent sends, and wait for the end."""
@@ -233,7 +241,7 @@ class Attempt:
 
     def _may_come(self, act: Act) -> bool:
         """Tell whether others are yet to answer what an act waits for."""
-        source = next(one for one in self.script.acts if one.label == act.after)
+        source = self._by_label[act.after]
         return source.actor != AGENT and source.label not in self.scripted.skipped
 
     def _why(self, act: Act) -> str:
@@ -302,18 +310,20 @@ class Attempt:
 
     def _under_way(self) -> bool:
         """Tell whether an action has still to be answered, or has effects that go on."""
-        scripted = self.scripted
         if self.episode.world.reactions:
             return True
-        lost = {*self.skipped, *scripted.skipped}
-        for act in self.script.acts:
-            if act.label in scripted.answers or act.label in lost:
-                continue
-            if act.after in lost:
-                lost.add(act.label)
-            else:
-                return True
-        return False
+        answers, left = self.scripted.answers, self._unanswered
+        while left and (left[-1].label in answers or self._lost(left[-1])):
+            left.pop()
+        return bool(left)
+
+    def _lost(self, act: Act) -> bool:
+        """Tell whether an act was left out, or waits for one that was."""
+        while act.label not in self.skipped and act.label not in self.scripted.skipped:
+            if not act.after or act.after in self.scripted.answers:
+                return False
+            act = self._by_label[act.after]
+        return True
 
 
 def text_of(args: Any) -> str:

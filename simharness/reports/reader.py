@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from simharness.errors import SimharnessError, UnknownName, UsageError
@@ -43,7 +44,12 @@ class Reader:
             raise UsageError(
                 f"{path}:{max(line, 1)}: no TOML: {what}", "see https://toml.io for its grammar"
             ) from None
-        self.lines = Lines(text)
+        self._text = text
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Where everything stands; only messages ask for it."""
+        return Lines(self._text)
 
     def fail(self, at: Path, what: str, hint: str = "") -> NoReturn:
         """Raise UsageError about what stands at a path."""

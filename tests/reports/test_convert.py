@@ -1,0 +1,62 @@
+"""A recorded episode becomes a report that finds the same, and holds nothing that isn't needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from simharness.errors import UsageError
+from simharness.recording.reader import read_file
+from simharness.reports.check import check_report
+from simharness.reports.convert import report_from
+from simharness.reports.load import read_report
+from tests.seeds import pin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from simharness.recording.reader import EpisodeRecord
+
+pytestmark = pytest.mark.seeds
+
+
+def recording(name: str, folder: Path) -> tuple[EpisodeRecord, Any]:
+    """Give the recording of a pinned episode, and its verdict."""
+    (path,) = (path for path in pin.pinned_files() if path.stem == name)
+    outcome = pin.play(pin.read_pinned(path))
+    file = folder / "x.simrec"
+    outcome.episode.save(file)
+    (record,) = read_file(file)
+    return record, outcome.verdict
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Two looks of the agent's, and what somebody wrote between them.
+        "crm-42-faulty",
+        # Money that was never paid back, by a goal that the reference reaches.
+        "helpdesk-203-faulty",
+    ],
+)
+def test_a_failed_episode_becomes_a_report_of_its_primary_finding(
+    name: str, tmp_path: Path
+) -> None:
+    record, verdict = recording(name, tmp_path)
+    text = report_from(record)
+    report = read_report(tmp_path / "x.toml", text.encode())
+    (result,) = check_report(report)
+    assert (list(result.missing), list(result.unexpected)) == ([], [])
+    assert [list(one.codes) for one in report.case.expect] == [[verdict.primary]]
+    assert 2 <= len(report.case.acts) <= 5
+    assert sum(len(rows) for rows in report.case.rows.values()) <= 20
+    found = next(f for f in result.played.findings if f.code == verdict.primary)
+    assert set(found.keys) & {*verdict.primary_finding.keys} or not found.keys
+    assert report_from(record) == text
+
+
+def test_a_sound_episode_gives_no_report(tmp_path: Path) -> None:
+    record, _ = recording("crm-42-sound", tmp_path)
+    with pytest.raises(UsageError, match="nothing was found in"):
+        report_from(record)
