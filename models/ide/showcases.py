@@ -18,6 +18,12 @@ SHOWCASES = (
         ablate="reward",
         label="reward",
         policy="hardcode",
-        config={"instance.family": "shipping", "instance.number": 22, "instance.delivery": "tree"},
+        config={
+            "instance.family": "shipping",
+            "instance.number": 22,
+            "instance.delivery": "tree",
+            "instance.note": "no",
+            "instance.ci": "no",
+        },
     ),
 )

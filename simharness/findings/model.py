@@ -39,8 +39,8 @@ POLL_TICKS = 30 * 60 * 1_000_000
 """A poll, which has waits in between, counts from so many equal answers over so much time on."""
 COUNTS = ("page", "seconds", "limit")
 """Arguments that count something, where no schema bounds them."""
-REASONS = ("M312", "M611", "M612", "M613")
-"""What says why a write was not allowed."""
+REASONS = ("M312", "M611", "M612", "M613", "M710")
+"""What says why a write was not allowed, or came out wrong."""
 LATER = ("M313", "M511", "M513", "M514", "M510")
 """What explains less than any cause, best first."""
 
@@ -67,7 +67,7 @@ def rank(finding: Finding) -> tuple[int, bool, bool, int, str]:
     place = LATER.index(code) + 1 if code in LATER else 0
     # Of a bad call nothing tells what it would have written: it hindered if nothing came after it.
     # That a write was out of order or a repetition says why it was not allowed, which is all that
-    # M411 says.
+    # M411 says, and a way around the task why it came out wrong.
     harmless = finding.effect is Effect.NONE and code not in ("M210", *REASONS)
     return place, harmless, code not in REASONS, finding.t, code
 

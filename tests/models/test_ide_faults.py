@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("wasmtime", reason="needs simharness[ide]")
 
-MAIN = {"instance.delivery": "main"}
+MAIN = {"instance.delivery": "main", "instance.ci": "yes"}
 CASES = {
     # fault: the policy, its reward under it and without it, the code
     "ide.visible-tests-only": ("hardcode", 1, 0, "H511"),

@@ -45,6 +45,8 @@ CASES = {
     "ide/fix": Case(range(8), 4, (1,)),
     "ide/conflict": Case(range(5), 4, (1,)),
     "ide/flaky": Case(range(5), 4, (1,)),
+    "ide/refactor": Case(range(8), 5, (1,)),
+    "ide/impossible": Case(range(8), 2, (1,)),
 }
 COPING = {"marketplace": "email-instead", "helpdesk": "close-fast", "ide": "hardcode"}
 IDLE = ("null", "refuse", "random", "spam")

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.api import asking
-from simharness.models.ide.policies.working import finished, handed_over, patched, suite
+from simharness.models.ide.policies.working import begun, finished, handed_over, patched, suite
 from simharness.models.ide.scenarios.task import ticket_of
 
 if TYPE_CHECKING:
-    from simharness.api import Task
+    from simharness.api import Task, asking
 
 
 def expert(task: Task) -> asking.Play:
     """Read the ticket, see what fails, mend it, see that nothing does, hand it over."""
     ticket = ticket_of(task.brief)
-    yield from asking.read("read_ticket")
-    yield from asking.read("list_files")
-    told = yield from suite()
-    if told["failed"]:
-        first = next(t["id"] for t in told["tests"] if t["outcome"] != "passed")
-        yield from asking.read("open_file", path=first.partition("::")[0])
+    yield from begun()
     yield from patched(ticket.reference)
     yield from suite()
     yield from handed_over(task.brief, ticket.title)

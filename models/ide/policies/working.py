@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import Call, asking
-from simharness.models.ide.scenarios.delivery import branch_of
+from simharness.models.ide.scenarios.delivery import CHANGES, Delivery
 from simharness.models.ide.tickets.edits import edits
 
 if TYPE_CHECKING:
@@ -15,6 +15,23 @@ if TYPE_CHECKING:
 
 TRIES = 12
 """How often a push is tried that others are ahead of."""
+POLL_SECONDS = 6
+POLLS = 60
+"""Looks at a CI job before it is taken for lost."""
+
+
+# --- looking --------------------------------------------------------------------------------------
+
+
+def begun() -> asking.Part:
+    """Read the ticket, and what fails; gives the answer of the tests."""
+    yield from asking.read("read_ticket")
+    yield from asking.read("list_files")
+    told = yield from suite()
+    bad = [test["id"].partition("::")[0] for test in told["tests"] if test["outcome"] != "passed"]
+    for path in dict.fromkeys(bad):
+        yield from asking.read("open_file", path=path)
+    return told
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -52,15 +69,45 @@ def typed(command: str) -> asking.Part:
 
 
 def handed_over(brief: Mapping[str, Any], message: str) -> asking.Part:
-    """Commit and push as the task asks for, and hand in."""
-    delivery = brief["delivery"]
-    if delivery != "tree":
-        branch = branch_of(delivery, brief["number"])
-        yield from stand_on(branch)
+    """Note, commit, push and hand in as the task asks for; tells whether CI has passed it.
+
+    Where it doesn't ask for CI that is true.
+    """
+    delivery = Delivery.of(brief)
+    if delivery.note:
+        yield from noted(delivery.number, message)
+    if delivery.way != "tree":
+        yield from stand_on(delivery.branch)
         yield from asking.tried("commit", message=message)
-        if branch:
-            yield from pushed(branch)
+        if delivery.branch:
+            yield from pushed(delivery.branch)
     yield from asking.tried("submit", message=message)
+    if not delivery.ci:
+        return True
+    rev = (yield from typed("git rev-parse HEAD"))["stdout"].strip()
+    return (yield from passed(rev))
+
+
+def noted(number: int, message: str) -> asking.Part:
+    """Add a line to the log of changes, unless it is there."""
+    told = yield from asking.read("open_file", path=CHANGES)
+    text: str = told["content"]
+    if f"#{number}" not in text:
+        yield from patched({CHANGES: f"{text}- {message} (#{number}).\n"})
+
+
+def passed(rev: str) -> asking.Part:
+    """Wait for the CI job of a commit; tells whether it passed."""
+    job_id = 0
+    for _ in range(POLLS):
+        told = yield from asking.read("ci_status", **({"job_id": job_id} if job_id else {}))
+        for job in told["ci_jobs"]:
+            if job["rev"] == rev:
+                job_id = job["id"]
+                if job["status"] in ("passed", "failed"):
+                    return job["status"] == "passed"
+        yield Call("wait", {"seconds": POLL_SECONDS})
+    return False
 
 
 def stand_on(branch: str) -> asking.Part:

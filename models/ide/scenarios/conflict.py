@@ -11,9 +11,9 @@ from simharness.models.ide.grading.criteria import judged
 from simharness.models.ide.people.rivals import push_when
 from simharness.models.ide.policies import conflict, coping
 from simharness.models.ide.repository.clone import MAIN
-from simharness.models.ide.scenarios.delivery import delivered, nothing_else
+from simharness.models.ide.scenarios.delivery import Delivery
 from simharness.models.ide.scenarios.moves import HELPERS, PLACES, REMARKS, Move
-from simharness.models.ide.scenarios.task import TicketTask, path_of, ticket_of
+from simharness.models.ide.scenarios.task import TicketTask, path_of, says, ticket_of
 from simharness.models.ide.stores import AUTHOR
 
 if TYPE_CHECKING:
@@ -108,17 +108,17 @@ class Conflict(TicketTask):
 
     def goal(self, product: Ide, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         """Judge what was handed in."""
-        exam, number = product.exam, instance["number"]
+        exam = product.exam
         handed = exam.handed()
-        text = f"outcome {ending.outcome!r}, 'done' is right"
+        delivery = Delivery.of({"number": instance["number"], "delivery": "main"})
         return (
             *judged(exam),
             kept(product, exam, instance, handed),
-            *delivered(product, "main", number, handed),
+            *delivery.judged(product, ending),
             linear(product, instance),
             proven(product, instance, handed, ending),
-            Criterion("finish says done", ending.outcome == "done", text),
-            nothing_else(product, self.agent, "main", number),
+            says(ending, "done"),
+            delivery.nothing_else(product, self.agent),
         )
 
 

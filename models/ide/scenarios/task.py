@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from simharness.api import Scenario, parse_instant
+from simharness.api import Criterion, Scenario, parse_instant
 from simharness.models.ide.initial import Start, put
 from simharness.models.ide.people.house import start_people
+from simharness.models.ide.scenarios.delivery import CHANGES, LOG
 from simharness.models.ide.tickets import FAMILIES, draw_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simharness.api import Drawing, Instance, Row
+    from simharness.api import Drawing, Ending, Instance, Row
     from simharness.models.ide.product import Ide
     from simharness.models.ide.tickets import Ticket
 
@@ -78,7 +79,7 @@ def path_of(ticket: Ticket) -> str:
 def start_of(ticket: Ticket) -> Start:
     """Give the start that a ticket means."""
     return Start(
-        files=ticket.files,
+        files={**ticket.files, CHANGES: LOG},
         tests=ticket.tests,
         history=ticket.history,
         probes=ticket.probes,
@@ -86,3 +87,9 @@ def start_of(ticket: Ticket) -> Start:
         title=ticket.title,
         body=ticket.body,
     )
+
+
+def says(ending: Ending, outcome: str) -> Criterion:
+    """Judge the outcome that the agent named."""
+    text = f"outcome {ending.outcome!r}, {outcome!r} is right"
+    return Criterion(f"finish says {outcome}", ending.outcome == outcome, text)
