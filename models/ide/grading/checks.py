@@ -198,7 +198,10 @@ def compared(
 
 
 def checked(test: str, got: sandbox.Answer, expected: sandbox.Answer) -> Check:
-    """Hold an answer against what is expected: a value with its types, or an exception's class."""
+    """Hold an answer against what is expected.
+
+    A value with its types, and the arguments as the call left them; or an exception's class.
+    """
     if got.kind in ("cut", "not_run"):
         return Check(test=test, outcome=got.kind, message=got.message)
     if expected.kind == "raised":
@@ -207,7 +210,10 @@ def checked(test: str, got: sandbox.Answer, expected: sandbox.Answer) -> Check:
             return Check(test=test, outcome="passed")
         return Check(test=test, outcome="failed", message=f"{shown(got)} instead of {wanted}")
     if got.kind == "value" and sandbox.same(got.value, expected.value):
-        return Check(test=test, outcome="passed")
+        if sandbox.same(got.arguments, expected.arguments):
+            return Check(test=test, outcome="passed")
+        message = f"it changed its arguments to {got.arguments!r:.60}"
+        return Check(test=test, outcome="failed", message=message)
     message = f"{shown(got)} instead of {expected.value!r:.60}"
     return Check(test=test, outcome="failed", message=message)
 
