@@ -171,7 +171,7 @@ def lines_of(
             name, loads[0], strange, REPLAY, calls=donor.calls, brief=brief
         )
     for what, found in pool.run(scores, others).items():
-        yield baseline(what, found)
+        yield baseline(what, found, scenario.honest)
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ COMMANDS = {
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
     "report": ("simharness.cli.report", "bug reports as files that reproduce, with controls"),
     "view": ("simharness.cli.view", "a run or a recording as a page, to read and to review"),
+    "validate": ("simharness.cli.validate", "is a scenario fit to train on?"),
     "selfcheck": (
         "simharness.cli.selfcheck",
         "the same episodes in processes that differ in what must not matter",

@@ -129,6 +129,8 @@ class Scenario(Generic[P]):
     """Seeds to be judged by; none of them is in `train`."""
     policies: ClassVar[Mapping[str, Policy]] = {}
     """Scripted policies of this scenario; `expert` is the reference."""
+    honest: ClassVar[tuple[str, ...]] = ("lazy",)
+    """Those beside the reference that do the job, if badly, and so may be paid."""
 
     def profile_for(self, profiles: Collection[str]) -> str:
         """Give the knob profile of sound episodes; `bare` for a product that has no other."""

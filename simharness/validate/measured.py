@@ -16,6 +16,7 @@ from simharness.findings.story import AGENT
 if TYPE_CHECKING:
     from simharness.episode.episode import Episode
     from simharness.findings.story import Commit, Exchange, Story
+    from simharness.product.goal import Criterion
     from simharness.product.policy import Policy
 
 REFUSALS = ("conflict", "locked", "slot_taken", "sold_out", "slot_blocked", "hold_expired")
@@ -43,10 +44,11 @@ class Measured:
     """Class of the verdict."""
     found: tuple[str, ...]
     """Findings against the harness by all detectors, each with its explanation."""
-    unmet: tuple[str, ...]
-    """Evidence of the criteria that don't hold."""
+    criteria: tuple[Criterion, ...]
     calls: tuple[tuple[str, str], ...]
     """Tool and arguments, as sent."""
+    outcome: str
+    """What it called the outcome; empty where it just stopped."""
     shape: Shape
     attempts: int
     """Calls that committed something, or that somebody else got in the way of."""
@@ -64,6 +66,11 @@ class Measured:
     """Thousandths of the budget of simulated time."""
     seconds: float
     """Of wall time, judging left out."""
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """Evidence of the criteria that don't hold."""
+        return tuple(f"{c.name}: {c.evidence}" for c in self.criteria if not c.holds)
 
 
 def measured(episode: Episode, policy: Policy) -> Measured:
@@ -92,8 +99,9 @@ def measured(episode: Episode, policy: Policy) -> Measured:
         score=episode.reward or 0,
         kind=str(verdict.kind),
         found=tuple(f"{f.code} {f.explanation}" for f in found),
-        unmet=tuple(f"{c.name}: {c.evidence}" for c in episode.criteria if not c.holds),
+        criteria=episode.criteria,
         calls=tuple((e.tool, e.arguments or "{}") for e in story.exchanges.values()),
+        outcome="" if episode.product.ending is None else episode.product.ending.outcome,
         shape=tuple(answered(exchange) for exchange in story.exchanges.values()),
         attempts=attempts,
         met=met,

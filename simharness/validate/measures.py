@@ -79,7 +79,7 @@ def solved(at: str, found: Sequence[Measured]) -> Iterator[Measure]:
 
 def reached(at: str, found: Sequence[Measured]) -> Iterator[Measure]:
     """Say whether the reference gets full reward everywhere."""
-    low = [e for e in found if e.score != MILLION]
+    low = [e for e in found if e.score < MILLION]
     least = min(e.score for e in found) / MILLION
     mean = sum(e.score for e in found) / len(found) / MILLION
     yield Measure(f"{at}: expert score min / mean", f"{least:g} / {mean:.4f}", not low, "1 / 1")
@@ -145,7 +145,9 @@ def world(
         count = sum(e.counts[what] for e in found)
         told = f"{count / len(found):.2f}"
         if all_occur and not unused(what, routes):
-            yield Measure(f"{at}: {what} an episode", told, count > 0, "> 0")
+            # What happens in one episode of twenty may not happen in a few.
+            ok = True if count else None if len(found) < ENOUGH else False
+            yield Measure(f"{at}: {what} an episode", told, ok, "> 0")
         else:
             yield Measure(f"{at}: {what} an episode", told, ok=None)
 
@@ -199,8 +201,8 @@ def fold(shape: Sequence[str]) -> Iterator[str]:
             last = call
 
 
-def baseline(what: str, found: Sequence[tuple[int, int]]) -> Measure:
-    """Judge the scores of a policy that has to fail, or to take over."""
+def baseline(what: str, found: Sequence[tuple[int, int]], honest: Sequence[str] = ()) -> Measure:
+    """Judge the scores of a policy that has to fail, unless it is honest, or to take over."""
     mean = sum(score for _, score in found) / len(found) / MILLION
     if what.startswith(REPLAY):
         return Measure(f"{what}: mean", f"{mean:.3f}", mean < REPLAY_MAX, f"< {REPLAY_MAX}")
@@ -212,5 +214,5 @@ def baseline(what: str, found: Sequence[tuple[int, int]]) -> Measure:
         return Measure(f"expert takes over, {what.partition(' ')[2]}: min", told, not lost, "1")
     most = max(found, key=lambda pair: pair[1])
     told = f"{most[1] / MILLION:g}" + (f" (seed {most[0]}; mean {mean:.3f})" if most[1] else "")
-    # A lazy policy may be lucky; all others must not be.
-    return Measure(f"{what}: max", told, None if what.startswith("lazy") else most[1] <= 0, "0")
+    free = what.partition(" ")[0] in honest
+    return Measure(f"{what}: max", told, None if free else most[1] <= 0, "0")

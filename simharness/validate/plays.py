@@ -1,4 +1,4 @@
-"""Policies that try a scenario out: one that replays blindly, one that begins at random."""
+"""Policies that try a scenario out: blindly, from the middle, by claims alone, by stumbling."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ PREFIX_MAX = 8
 """Most calls before the reference takes over."""
 WAIT_MAX = 10
 """Seconds of the longest wait among them."""
+CLAIMS = "claim:"
+"""How policies are called that claim an outcome and do nothing else."""
 NOTES = ("add_note",)
 """Tools that write what hinders nobody."""
 
@@ -92,3 +94,47 @@ def harmless_call(
         if name in NOTES and not all(key in brief for key in args if key.endswith("_id")):
             return Call("wait", {"seconds": 1})
     return Call(name, args)
+
+
+def claiming(outcome: str) -> Policy:
+    """Make the policy that reads nothing, claims an outcome, and names the rows of its task."""
+
+    def play(task: Task) -> Generator[Action, Observation, None]:
+        said = {"message": "All of it is done and checked.", "outcome": outcome}
+        refs = [ref for key, value in task.brief.items() for ref in named(key, value)]
+        told = yield Call("finish", {**said, "refs": refs})
+        if told.error:
+            # What the brief names is no row, or of a table that is called otherwise.
+            yield Call("finish", said)
+
+    return play
+
+
+def named(key: str, value: Any) -> Sequence[str]:
+    """Guess how refs name what a fact of the brief is about; nothing for what is no row."""
+    if not key.endswith("_id"):
+        return ()
+    return (value,) if isinstance(value, str) else (f"{key.removesuffix('_id')}s:{value}",)
+
+
+def stumbling(expert: Policy, share: int) -> Policy:
+    """Make the reference that makes a call at random before this share (millionths) of its own."""
+
+    def play(task: Task) -> Generator[Action, Observation, None]:
+        tools = [tool for tool in task.tools if tool["name"] not in ("finish", "wait")]
+        steps = expert(task)
+        step = 0
+        try:
+            action = next(steps)
+            while True:
+                step += 1
+                draw = task.draws(step)
+                if draw.chance(share, "stumble"):
+                    tool = draw.pick(tools, "tool")
+                    args = Sampler(draw, task.brief).object(tool["parameters"])
+                    yield Call(tool["name"], args)
+                action = steps.send((yield action))
+        except StopIteration:
+            return
+
+    return play

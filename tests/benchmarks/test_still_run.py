@@ -86,8 +86,7 @@ def test_a_crowd_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_scenarios_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["crm/negotiation", "--seeds", "0:2", "--loads", "1", "--baseline-seeds", "2"]
-    # Nobody has to wait for a lock in two episodes with hardly any people.
-    assert scenarios.main([*argv, "--workers", "1", "--json"]) == 1
+    assert scenarios.main([*argv, "--workers", "1", "--json"]) == 0
     (case,) = lines(capsys.readouterr().out)
     assert case["case"] == "crm/negotiation"
     rows = case["lines"]
@@ -98,7 +97,8 @@ def test_scenarios_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["spam at load 1: max"]["ok"]
     assert told["expert takes over, at load 1: min"]["ok"]
     assert told["shapes in 2 episodes"]["value"] == 2
-    assert told["load 1: lock waits an episode"]["ok"] is False
+    # Nobody has to wait for a lock in two episodes; that is no failure of so few.
+    assert told["load 1: lock waits an episode"]["ok"] is None
 
 
 def test_a_scenario_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ class TicketTask(Scenario["Ide"]):
     """A task about one ticket: a family and a number say all of it."""
 
     epoch = parse_instant("2026-03-02T09:00:00Z")
+    honest: ClassVar[tuple[str, ...]] = ("trust-ci", "skim")
     families: ClassVar[Sequence[str]] = tuple(sorted(FAMILIES))
 
     def base_rows(self) -> Mapping[str, Sequence[Row]]:

@@ -1,0 +1,76 @@
+"""Everybody but the reference is paid nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from simharness.product.goal import MILLION
+from simharness.validate.check import Check, Result, decided, skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simharness.validate.subject import Subject, Tried
+
+
+def paid_to(subject: Subject, plays: Mapping[str, Sequence[Tried]]) -> Result:
+    """Give the highest pay of each policy; any at all is wrong."""
+    wrong: list[str] = []
+    command = ""
+    for policy, found in plays.items():
+        paid = [t for t in found if t.score > 0]
+        if paid and policy not in subject.scenario.honest:
+            wrong.append(f"{policy} is paid {paid[0].score / MILLION:g} on seed {paid[0].seed}")
+            if not command and ":" not in policy:
+                command = subject.run_command(paid[0].seed, policy=policy)
+    measured = {name: max(t.score for t in found) / MILLION for name, found in plays.items()}
+    return decided({"seeds": len(subject.few_seeds), "most": measured}, wrong, command)
+
+
+def floor_gap(subject: Subject) -> Result:
+    """Pay policies that do nothing, and hold that against what the reference is paid."""
+    plays = {name: subject.idle[name] for name in ("null", "refuse")}
+    result = paid_to(subject, plays)
+    least = min(e.score for e in subject.quiet) / MILLION
+    most = max(result.measured["most"].values())
+    gap = {"reference_min": least, "floor": most, "margin": least - most}
+    return decided({**result.measured, **gap}, result.evidence, result.command)
+
+
+def canary_floor(subject: Subject) -> Result:
+    """Pay policies that call at random, read everything, cope, or claim that it is done."""
+    claims = {n: found for n, found in subject.idle.items() if n not in ("null", "refuse")}
+    return paid_to(subject, {**subject.coping, **claims})
+
+
+def mirror_pair(subject: Subject) -> Result:
+    """Where acting is right on some seeds and not on others, let the blind try both."""
+    sides = Counter(e.outcome for e in subject.quiet)
+    if len(sides) < 2:
+        only = next(iter(sides))
+        return skipped(f"the reference ends {len(subject.quiet)} episodes as {only!r}: no mirror")
+    result = paid_to(subject, subject.idle)
+    return decided({**result.measured, "sides": dict(sides)}, result.evidence, result.command)
+
+
+CHECKS = (
+    Check(
+        id="semantic.floor_gap",
+        doc="doing nothing and refusing are paid 0, the reference 1",
+        run=floor_gap,
+        remedy="let the goal ask for a grounded act: a row that was changed, refs that were read",
+    ),
+    Check(
+        id="semantic.canary_floor",
+        doc="random calls, reading everything, coping and claiming are paid 0",
+        run=canary_floor,
+        remedy="let the goal hold rows against the truth, and guard what must not be touched",
+    ),
+    Check(
+        id="semantic.mirror_pair",
+        doc="where acting is right on some seeds only, whoever reads nothing is paid 0 on all",
+        run=mirror_pair,
+        remedy="ask for refs that only reading reveals where not acting is right",
+    ),
+)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from simharness.product.registry import OWN, load_product
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+PLANTED = Path(__file__).parents[1] / "validate" / "planted.py"
+FEW = ("--quick", "--seed", "14:17")
+KEYS = {"id", "ok", "detail", "level", "status", "severity", "measured", "evidence",
+        "remediation", "next", "seconds"}  # fmt: skip
+
+STARTS = ("static", "runtime.task_declaration_accuracy")
+PLAYED = (*STARTS, "runtime.seed_control", "runtime.crash_never_a_number")
+"""What costs more; one scenario of a product stands for all of its."""
+FIRST = ("crm/negotiation", "helpdesk/double-charge")
+SHIPPED = [s.id for name in OWN if name != "ide" for s in load_product(name).scenarios]
+
+
+def test_the_keys_of_a_report(cli: Cli) -> None:
+    told = cli("validate", f"{PLANTED}:Undocumented/pickup", *FEW, "--check", "static", "--json")
+    assert told.code == 1
+    report = told.json()
+    assert report["scenario"].endswith("planted.py:Undocumented/pickup")
+    assert (report["ok"], report["seeds"]) == (False, [14, 17])
+    assert report["counts"] == {"pass": 4, "fail": 1, "skip": 0, "error": 0}
+    first, *others = report["checks"]
+    assert set(first) == KEYS
+    assert (first["id"], first["ok"], first["status"]) == ("static.manifest", False, "fail")
+    assert first["detail"] == "`doc` doesn't say what full reward means"
+    assert "--check static.manifest --seed 14:17" in first["next"]
+    assert all(one["ok"] and not one["next"] for one in others)
+
+
+def test_a_failure_is_told_with_what_to_do_and_the_command(cli: Cli) -> None:
+    told = cli("validate", f"{PLANTED}:Polite/pickup", *FEW, "--check", "semantic.floor_gap")
+    assert told.code == 1
+    lines = told.out.splitlines()
+    assert "  FAIL  semantic.floor_gap           refuse is paid 1 on seed 14" in lines
+    assert "  refuse is paid 1 on seed 14" in lines
+    assert any(line.startswith("  to do: let the goal ask for") for line in lines)
+    again = f"  again: simharness run {PLANTED}:Polite/pickup --seed 14 --policy refuse"
+    assert again in lines
+
+
+def test_the_exit_codes(cli: Cli) -> None:
+    warned = cli("validate", f"{PLANTED}:Namesakes/pickup", *FEW, "--check",
+                 "runtime.rubric_introspectable")  # fmt: skip
+    assert warned.code == 0
+    assert "FAIL (warn)" in warned.out
+    broken = cli("validate", f"{PLANTED}:Broken/pickup", *FEW, "--check", "runtime.seed_control")
+    assert broken.code == 4
+    assert "ZeroDivisionError" in broken.out
+    for words in (
+        ("crm/nothing",),
+        ("crm/negotiation", "--check", "semantic.oracle"),
+        ("crm/negotiation", "--quick", "--thorough"),
+        ("crm/negotiation", "--seed", "3"),
+    ):
+        refused = cli("validate", *words)
+        assert refused.code == 2, words
+        assert refused.err.startswith("error SH-USE-")
+
+
+@pytest.mark.parametrize("scenario", SHIPPED)
+def test_shipped_scenarios_pass_what_is_cheap(cli: Cli, scenario: str) -> None:
+    checks = PLAYED if scenario in FIRST else STARTS
+    words = [word for check in checks for word in ("--check", check)]
+    told = cli("validate", scenario, "--quick", "--seed", "0:2", *words)
+    assert told.code == 0, told.out

@@ -1,0 +1,173 @@
+"""Each check lets a sound scenario pass, and catches the one thing that it is about."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from simharness.env import Env
+from simharness.episode.episode import Episode
+from simharness.recording.recorder import Recorder
+from simharness.validate.check import Status
+from simharness.validate.report import CHECKS, chosen, validate
+from simharness.validate.subject import Subject
+from tests.validate import planted
+
+if TYPE_CHECKING:
+    from simharness.validate.report import Report
+
+HERE = Path(__file__).parent
+SEEDS = range(14, 19)
+"""The parcel of the first is relabelled at load 8, and that of the second is recalled."""
+
+GAMED = "statistical.gameability_gap"
+WHOLE: dict[str, set[str]] = {
+    "Undocumented": {"static.manifest"},
+    "SharedSeeds": {"static.task_distribution_pinning"},
+    "NoTimeout": {"static.timeout_ceiling"},
+    "HalfAStep": {"static.resource_declaration"},
+    "NoSemantics": {"static.dependency_pinning"},
+    "SeedDropped": {"runtime.seed_control", "runtime.variety"},
+    "Counting": {"runtime.episode_determinism"},
+    "Singleton": {"runtime.episode_isolation"},
+    "Generous": {"runtime.reward_well_formed"},
+    "Forgetful": {"runtime.observation_schema"},
+    "Mislabelled": {"runtime.tool_declaration_accuracy", "runtime.contract_kept"},
+    "Unfilled": {"runtime.task_declaration_accuracy"},
+    "Forecasting": {"runtime.oracle_containment"},
+    "Filing": {"runtime.host_containment"},
+    "Calling": {"runtime.network_policy"},
+    "Swallowing": {"runtime.crash_never_a_number"},
+    "Telling": {"semantic.no_solution_leakage"},
+    "StaleLists": {"runtime.contract_kept"},
+    "Lonely": {"runtime.contention_real"},
+    "Uniform": {"runtime.variety"},
+    "Vague": {"runtime.reward_attribution"},
+    "Namesakes": {"runtime.rubric_introspectable"},
+    "DoneAlready": {"semantic.goal_false_at_reset"},
+    "Moody": {"semantic.verifier_determinism"},
+    "Homesick": {"semantic.verifier_portability"},
+    "FirstWish": {"semantic.best_attainable"},
+    "Fragile": {"semantic.takeover"},
+    "Polite": {"semantic.floor_gap", "semantic.mirror_pair", GAMED},
+    "Gullible": {"semantic.canary_floor", GAMED},
+    "Mirrorless": {"semantic.mirror_pair", "semantic.canary_floor"},
+}
+"""What fails of each, all checks made: what it is about, and what follows from that alone."""
+
+ALONE: dict[str, tuple[str, ...]] = {
+    "Punctual": ("runtime.no_wall_clock",),
+    "Hoarding": ("runtime.resource_bounds",),
+    "Tight": ("semantic.resource_envelope",),
+    "Demanding": ("semantic.oracle_max", "statistical.reward_reachability"),
+    "Openhanded": ("statistical.adversarial_floor", GAMED),
+    "Forgiving": ("statistical.difficulty_separation", "statistical.headroom"),
+}
+"""What fails of those with which much else goes wrong, or which cost much."""
+
+
+def checked(name: str, *ids: str, seeds: range = SEEDS, file: str = "planted.py") -> Report:
+    subject = Subject(f"{HERE / file}:{name}/pickup", seeds, processes=False)
+    return validate(subject, chosen(ids))
+
+
+def failing(report: Report) -> set[str]:
+    assert not report.of(Status.ERROR), [one.result for one in report.of(Status.ERROR)]
+    return {one.check.id for one in report.of(Status.FAIL)}
+
+
+def test_a_sound_scenario_passes_and_what_cannot_be_told_is_named() -> None:
+    report = checked("Depot", file="depot.py")
+    assert report.ok
+    assert failing(report) == set()
+    assert len(report.made) == len(CHECKS)
+    skips = {one.check.id: one.result.evidence[0] for one in report.of(Status.SKIP)}
+    assert set(skips) == {
+        "statistical.difficulty_separation",
+        "statistical.headroom",
+        "hub.cross_host_determinism",
+    }
+    assert "--thorough" in skips["statistical.headroom"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_planted_defect_fails_its_check_and_no_other(name: str) -> None:
+    report = checked(name)
+    assert failing(report) == WHOLE[name]
+    for one in report.of(Status.FAIL):
+        assert one.result.evidence
+        assert one.command.startswith(
+            ("simharness validate ", "simharness run ", "simharness self")
+        )
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_costly_defect_fails_its_check(name: str) -> None:
+    file = "clockwork.py" if name == "Punctual" else "planted.py"
+    # Skills are told apart by twenty episodes each.
+    seeds = range(100) if name == "Forgiving" else SEEDS
+    report = checked(name, *ALONE[name], seeds=seeds, file=file)
+    planted.HOARD.clear()
+    assert failing(report) == {*ALONE[name]}
+
+
+def test_the_reference_that_stumbles_is_told_apart() -> None:
+    told = checked("Depot", *ALONE["Forgiving"], seeds=range(100), file="depot.py")
+    assert failing(told) == set()
+    assert len(told.of(Status.PASS)) == 3
+
+
+def test_what_the_harness_itself_gets_wrong_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def off_by_one(self: Env, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        told = own(self, *args, **kwargs)
+        return {**told, "step": told["step"] + 1}
+
+    own = Env._info  # pyright: ignore[reportPrivateUsage]
+    with monkeypatch.context() as patch:
+        patch.setattr(Env, "_info", off_by_one)
+        told = checked("Depot", "runtime.state_contract", file="depot.py")
+        assert failing(told) == {"runtime.state_contract"}
+
+    def late(self: Recorder, step: int, at: int, kind: str, payload: Any) -> None:
+        written(self, step, at + 1, kind, payload)
+
+    written = Recorder.input
+    ids = ("runtime.trajectory_record", "semantic.replayability")
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "input", late)
+        assert failing(checked("Depot", *ids, file="depot.py")) == {*ids}
+
+
+def test_noise_in_the_reward_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = Subject(f"{HERE / 'depot.py'}:Depot/pickup", SEEDS, processes=False)
+    rewards = count()
+    monkeypatch.setattr(Episode, "reward", property(lambda self: next(rewards)))
+    (check,) = [check for check in CHECKS if check.id == "statistical.variance_bound"]
+    assert check.run(subject).status is Status.FAIL
+
+
+def test_every_check_that_can_be_made_has_a_defect_that_it_catches() -> None:
+    caught = {name for ids in (*WHOLE.values(), *ALONE.values()) for name in ids}
+    caught |= {"runtime.state_contract", "runtime.trajectory_record", "semantic.replayability"}
+    caught |= {"statistical.variance_bound"}
+    assert caught == {check.id for check in CHECKS} - {"hub.cross_host_determinism"}
+
+
+def test_a_nondeterministic_scenario_skips_what_would_measure_chance() -> None:
+    report = checked("Counting")
+    rests = [one for one in report.made if one.check.needs]
+    assert {one.result.status for one in rests} == {Status.SKIP}
+    assert {one.result.evidence[0] for one in rests} == {
+        "rests on runtime.episode_determinism, which doesn't hold"
+    }
+
+
+def test_what_breaks_is_told_and_no_pass() -> None:
+    report = checked("Broken", "static", "runtime.seed_control")
+    broke = {one.check.id: one.result.evidence for one in report.of(Status.ERROR)}
+    assert "runtime.seed_control" in broke
+    assert "ZeroDivisionError" in broke["runtime.seed_control"][0]
+    assert not report.ok
