@@ -1,8 +1,8 @@
 """How good is the auditor? What was planted, against what it says of it.
 
     python -m benchmarks.auditor [--faults 40] [--mutations 8] [--defects 8] [--conditions 8]
-        [--clean 2000] [--products crm,...] [--loads 1,4,8] [--workers 2] [--json]
-        [--plot FILE.png]
+        [--clean 2000] [--products crm,...] [--loads 4,8,1] [--only TEXT] [--workers 2]
+        [--json] [--plot FILE.png]
 
 Five groups of episodes, each with what is known of it from outside:
 
@@ -290,7 +290,7 @@ def judge_sound(one: Planned) -> Iterator[Judged]:
 
 def measure(args: argparse.Namespace) -> Matrix:
     """Play all that is asked for; how far it has come is told on stderr."""
-    episodes = list(planned(args))
+    episodes = [one for one in planned(args) if args.only in one.case]
     batches = [episodes[i : i + CHUNK] for i in range(0, len(episodes), CHUNK)]
     matrix, progress = Matrix(), ProgressLine("batches")
     with nullcontext() if args.workers == 1 else ProcessPoolExecutor(args.workers) as pool:
@@ -315,7 +315,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--conditions", type=int, default=8, help="episodes of each condition")
     parser.add_argument("--clean", type=int, default=2000, help="clean episodes in all")
     parser.add_argument("--products", default=PRODUCTS)
-    parser.add_argument("--loads", default="1,4,8")
+    parser.add_argument("--loads", default="4,8,1", help="by turns, in this order")
+    parser.add_argument("--only", default="", help="cases whose name holds this text")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="print the matrix as JSON")

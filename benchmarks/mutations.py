@@ -42,6 +42,7 @@ from benchmarks.planted_products import (
 from benchmarks.planted_services import (
     amount_told_wrong,
     event_dropped,
+    filter_ignored,
     handler_raises,
     hold_ends_early,
     hold_ends_twice,
@@ -150,6 +151,7 @@ MUTATIONS = (
     Mutation("grader blind to forbidden writes", codes("H516"), blind_to_footprint, "careless"),
     Mutation("others' work paid", codes("H517"), others_work_paid, "waiting"),
     Mutation("paid the other way round", codes("H510", "H511"), paid_by_chance),
+    Mutation("a row that nobody asked for", codes("H114"), filter_ignored, "watcher"),
     Mutation("a handler raises", codes("H810"), handler_raises),
     Mutation("money moved twice", codes("H225"), moved_twice, scenario=PAID_TWICE),
     Mutation("money moved a unit short", codes("H227"), unit_short, scenario=PAID_TWICE),

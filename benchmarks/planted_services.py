@@ -9,6 +9,7 @@ from simharness.models.helpdesk.billing import Billing
 from simharness.parts.gateway import Gateway
 from simharness.parts.hold import Hold, Holds, Place
 from simharness.parts.ledger import Ledger, Movement
+from simharness.parts.table import Table
 from simharness.parts.webhook import Inbox
 from simharness.product.product import Product
 from simharness.product.tool import Renderer, ToolSpec
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
     import pytest
 
     from benchmarks.planted_parts import Steps
+
+
+def filter_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Let every third question to a table be answered with one row more than it asks for."""
+    meeting = original(Table, "meeting")
+    due = every(3)
+
+    def wide(self: Table[Any], *asked: Any) -> list[Any]:
+        rows: list[Any] = meeting(self, *asked)
+        shown = {row.id for row in rows}
+        other = next((row for row in self if row.id not in shown), None)
+        return [*rows, other] if rows and other is not None and due() else rows
+
+    patch.setattr(Table, "meeting", wide)
 
 
 def handler_raises(patch: pytest.MonkeyPatch) -> None:

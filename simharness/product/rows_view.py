@@ -12,7 +12,7 @@ from simharness.parts.where import ANYWHERE, every
 from simharness.product.view import INDEX, PRIMARY, REPLICA, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from simpy.events import Event
 
@@ -200,8 +200,20 @@ class QueryView(RowsView[R]):
         self, op: Operation, query: Query, rows: Sequence[R], order: int, source: int
     ) -> None:
         begin = op.begin_order
-        wrong = self.wrong(query, rows, order, begin) if order < begin else ()
+        wrong: Sequence[int] = self.wrong(query, rows, order, begin) if order < begin else ()
+        if op.actor.audited and (self.route != INDEX or self.hydrate == INDEX):
+            wrong = [*wrong, *self.unasked(query, rows, wrong[::4])]
         self.note(op, query, rows, order, source, wrong)
+
+    def unasked(self, query: Query, rows: Sequence[R], known: Sequence[int]) -> Iterator[int]:
+        """List the rows that fail the query as they are served, but for those that are known.
+
+        Flat, as `wrong` does; no age excuses them. A sound table serves none, and what is asked of
+        it for its changes alone wouldn't tell.
+        """
+        for row in rows:
+            if not query.matches(row) and row.id not in known:
+                yield from (row.id, row.version, row.version, self.world.ticks)
 
 
 def last_unmatched(table: Table[Any], key: int, matches: Callable[[Any], bool]) -> tuple[int, int]:
