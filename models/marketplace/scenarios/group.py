@@ -246,7 +246,8 @@ class Group(MarketTask):
             "from_time": format_instant(first),
             "to_time": format_instant(last),
             "prefer": story["prefer"],
-            "near": format_instant(first + story["near"] * HOUR),
+            # The prompt names an instant only where what is nearest to it comes first.
+            "near": format_instant(first + (story["prefer"] == "nearest") * story["near"] * HOUR),
             "cost_max": cost,
             "until": format_instant(self.epoch + story["until"] * SECOND),
         }

@@ -235,7 +235,8 @@ class Reschedule(MarketTask):
             "from_time": format_instant(first),
             "to_time": format_instant(last),
             "prefer": story["prefer"],
-            "near": format_instant(first + story["near"] * HOUR),
+            # The prompt names an instant only where what is nearest to it comes first.
+            "near": format_instant(first + (story["prefer"] == "nearest") * story["near"] * HOUR),
             "long_title": THEMES[story["theme"]][1],
             "long_provider": title_of(TITLES, story, PROVIDERS + 1),
             "extra_max": story["extra_max"] * 100,
