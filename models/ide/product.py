@@ -15,6 +15,7 @@ from simharness.models.ide.scenarios import SCENARIOS
 from simharness.models.ide.showcases import SHOWCASES
 from simharness.models.ide.tools.editor import EditorTools
 from simharness.models.ide.tools.running import RunningTools
+from simharness.models.ide.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ SOUND: Mapping[str, Mapping[str, Any]] = {
 """Knob values under which CI, history and terminal tell the truth, by how ablation names them."""
 
 
-class Ide(EditorTools, RunningTools, Grading):
+class Ide(EditorTools, RunningTools, Written, Grading):
     """A mock IDE: a repository that others push to as well, and a terminal."""
 
     name = "ide"

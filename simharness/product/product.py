@@ -93,6 +93,8 @@ class Product(Operations):
     identities: ClassVar[Mapping[str, tuple[str, int]]] = {}
     """Whom an actor may be signed in as: the name of an id to its table, and 1, or -1 where the id
     is told apart from another table's by its sign."""
+    materials: ClassVar[tuple[str, ...]] = ()
+    """What a report may hold for it besides rows, such as files and tests."""
     pointers: ClassVar[Mapping[str, str]] = {}
     """Columns that name a row of a table, to that table, where the name doesn't say it as that of
     `deal_id` does."""
@@ -231,6 +233,15 @@ class Product(Operations):
         that of `reward.mode`.
         """
         return criteria
+
+    # --- what reports hold besides rows -----------------------------------------------------------
+
+    def stage(self, material: Mapping[str, Any]) -> None:
+        """Put what a report holds besides rows into the start, by its names in `materials`."""
+
+    def judged(self, material: Mapping[str, Any]) -> tuple[Criterion, ...]:
+        """Judge what is there by what a report holds besides rows; empty where it says nothing."""
+        return ()
 
     def is_ref(self, ref: str) -> bool:
         """Tell whether a text may stand in the refs of `finish`: the name of a row."""

@@ -94,6 +94,8 @@ class Script:
     acts: Sequence[Act]
     names: Sequence[str] = ()
     """The ids of rows at tick 0 that people know by another name, such as TK-1."""
+    material: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What there is at tick 0 besides rows, by the product's names for it."""
     goal: Sequence[Match] | None = None
     """Rows that there are to be at the end; None: there is no goal."""
     keep: Sequence[Match] = ()
@@ -233,9 +235,11 @@ class Scripted(Scenario["Product"]):
     def goal(self, product: Product, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         """Count rows, and hold those that are to stay against the start."""
         script = self.script
+        judged = product.judged(script.material)
         if script.goal is None:
-            return ()
+            return judged
         return (
+            *judged,
             *(counted(product, match) for match in script.goal),
             *(kept(product, match, script) for match in script.keep),
         )
@@ -253,6 +257,9 @@ class Scripted(Scenario["Product"]):
 
     def people(self, product: Product, instance: Instance) -> None:
         """Let others do what they do, when they do it."""
+        if product.materials:
+            # Not at the start: a fault may say what of it is there.
+            product.stage(self.script.material)
         self._actors = {
             act.actor: Actor(product.world, act.actor, self.script.identities.get(act.actor, 0))
             for act in self.script.acts

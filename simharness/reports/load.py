@@ -17,6 +17,7 @@ from simharness.product.fault import parse_fault
 from simharness.product.registry import load_product
 from simharness.product.script import EPOCH, Match
 from simharness.reports.actions import ACTION, Action, ActionReader, check_actions
+from simharness.reports.material import read_material
 from simharness.reports.reader import Reader, pairs, plain
 from simharness.reports.report import NO_REWARD, Case, Expectation, Expected, Report
 from simharness.reports.rows import Listed, RowReader, check_rows, read_match
@@ -57,6 +58,7 @@ class Parts:
     identities: Mapping[str, int]
     actions: Mapping[str, Action]
     """By label, in the order of the file."""
+    material: Mapping[str, Any]
     goal: tuple[Sequence[Match], Sequence[Match]] | None
     pay: Sequence[Match] | None
     expect: Sequence[tuple[Place, Expectation]]
@@ -81,7 +83,7 @@ def load_report(path: str | Path) -> Report:
 def read_report(path: Path, data: bytes) -> Report:
     """Read the bytes of a report; `path` is for messages."""
     reader = Reader(path, data)
-    document = reader.table((), reader.document, TOP)
+    document = reader.table((), reader.document)
     if "report" not in document:
         reader.fail((), "no key 'report'", "begin the file with: report = 1")
     if type(document["report"]) is not int or document["report"] != FORMAT:
@@ -91,6 +93,7 @@ def read_report(path: Path, data: bytes) -> Report:
             reader.fail((), f"no key {key!r}", f'add: {key} = "..."')
     name = reader.text(("product",), document["product"])
     product: type[Product] = reader.tried(("product",), load_product, name)
+    reader.table((), document, (*TOP, *product.materials))
     loader = Loader(reader, product)
     parts = loader.parts((), document, None)
     head = {
@@ -102,7 +105,9 @@ def read_report(path: Path, data: bytes) -> Report:
     }
     controls = [
         loader.parts(at, table, parts)
-        for at, table in reader.tables(("control",), document.get("control", []), CONTROL)
+        for at, table in reader.tables(
+            ("control",), document.get("control", []), (*CONTROL, *product.materials)
+        )
     ]
     return Report(
         path=path,
@@ -142,6 +147,7 @@ class Loader:
             acts=[action.act for action in actions],
             checks={action.act.label: action.check for action in actions},
             unchecked=frozenset(a.act.label for a in actions if a.unchecked),
+            material=parts.material,
             goal=goal,
             keep=keep,
             pay=parts.pay,
@@ -199,6 +205,14 @@ class Loader:
             rows=rows,
             identities=identities,
             actions=actions,
+            material={
+                **(base.material if base else {}),
+                **{
+                    name: read_material(reader, *given[name], name)
+                    for name in self.product.materials
+                    if name in given
+                },
+            },
             goal=read("goal", self.goal, base.goal if base else None),
             pay=pay,
             expect=expect,

@@ -100,6 +100,7 @@ def script_of(case: Case) -> Script:
             for row in listed
             if ids[name].prefix is not None
         ],
+        material=case.material,
         goal=case.goal,
         keep=case.keep,
         pay=case.pay,

@@ -78,6 +78,8 @@ class Case:
     """By label."""
     unchecked: frozenset[str]
     """Labels of calls of the agent's that are sent as they stand."""
+    material: Mapping[str, Any]
+    """What the product takes besides rows, by its names for it."""
     goal: Sequence[Match] | None
     keep: Sequence[Match]
     pay: Sequence[Match] | None

@@ -148,8 +148,9 @@ class Exam:
         handed = self.handed().files if way.fresh_checkout else self.worktree()
         files = handed
         if way.test_files == "pinned":
-            laid = self.surface.checked_out if way.fresh_checkout else self.surface.restored
-            files = laid(handed)
+            # Whoever wants the plugins of the working tree lets what is new in it stay.
+            stays = way.plugins == "worktree" and not way.fresh_checkout
+            files = (self.surface.restored if stays else self.surface.checked_out)(handed)
         return self._content(way, files) and self._command_passes(way, handed, files)
 
     def _content(self, way: Way, files: Texts) -> bool:
