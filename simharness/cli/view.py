@@ -27,6 +27,12 @@ from simharness.review.serve import ReviewServer
     help="Write the page to a file; without it, it is served to this machine alone.",
 )
 @click.option(
+    "--against",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="RUN",
+    help="An earlier run of the same seeds: what was fixed, what broke.",
+)
+@click.option(
     "--all", "everything", is_flag=True, help="Hold every episode in full, whatever the size."
 )
 @click.option(
@@ -41,6 +47,7 @@ from simharness.review.serve import ReviewServer
 def command(
     path: Path,
     out: Path | None,
+    against: Path | None,
     everything: bool,
     max_rate: float,
     port: int,
@@ -56,6 +63,7 @@ def command(
         path,
         limit=max_rate,
         everything=everything,
+        against=against,
         progress=lambda done, what: progress.update(done, 0, f", {what}"),
     )
     progress.close()

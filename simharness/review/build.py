@@ -12,11 +12,13 @@ from simharness.blame.quarantine import REVIEWS
 from simharness.blame.statistics import LIMIT
 from simharness.recording.format import from_os_error
 from simharness.recording.reader import iter_episodes
+from simharness.review.compared import compared_of
 from simharness.review.episode import detail_of
 from simharness.review.overview import entry_of, importance, name_entries, overview_of
 from simharness.review.text import plain
 from simharness.rollout.audit import audit, files_of
 from simharness.rollout.collector import seldom_collected
+from simharness.rollout.compare import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,18 +58,20 @@ def build(
     *,
     limit: float = LIMIT,
     everything: bool = False,
+    against: Path | None = None,
     progress: Callable[[int, str], None] | None = None,
 ) -> Built:
     """Audit what a path stands for and gather what the page shows of it.
 
-    `progress` is told how many episodes have been dealt with, and what was done to them. Raises
-    what `audit` raises.
+    `against` is an earlier run of the same seeds. `progress` is told how many episodes have been
+    dealt with, and what was done to them. Raises what `audit` and `compare` raise.
     """
 
     def tell(done: int, what: str) -> None:
         if progress is not None:
             progress(done, what)
 
+    comparison = compare(against, path) if against is not None else None
     report = audit(path, limit=limit, progress=lambda n: tell(n, "judged"))
     chosen = range(len(report.items)) if everything else first_choice(report.items)
     wanted = set(chosen)
@@ -86,6 +90,8 @@ def build(
     overview = overview_of(report)
     overview["caps"] = caps_of(report, len(kept), everything)
     overview["order"] = sorted(range(len(entries)), key=lambda i: importance(report.items[i]))
+    if comparison is not None:
+        overview["compared"] = compared_of(comparison, entries)
     full = {place: blob for place, blob in blobs.items() if place in kept}
     return Built(overview, entries, full, list(reviews_of(path)))
 

@@ -304,3 +304,24 @@ def test_the_timeline_zooms_and_folds(reader: Reader, html: str) -> None:
     assert page.locator(".cache-read").count() == 7
     page.click(".lane-name:has-text('deals.detail')")
     page.wait_for_function("document.querySelectorAll('.cache-read').length === 0")
+
+
+def test_what_was_fixed_can_be_filtered_and_says_what_it_had_been(
+    reader: Reader, built: Built
+) -> None:
+    entries = [dict(entry) for entry in built.entries]
+    entries[1]["before"] = {"class": "model", "primary": "M312", "score": 1.0}
+    entries[1]["change"] = ["broken", "lost"]
+    pairs = {"both": 2, "only_before": 0, "only_after": 1, "neither": 0, "p": 1.0, "change": "none"}
+    compared = {"before": "runs/old", "pairs": 3, "same": 2, "only_before": 0, "only_after": 1}
+    compared |= {"failures": pairs, "paid": pairs}
+    page = reader.open(
+        write_page(Built({**built.overview, "compared": compared}, entries, built.blobs))
+    )
+    assert "same 2, of 3 pairs" in page.inner_text(".compared")
+    page.click("text=broken 1")
+    page.wait_for_function("document.querySelectorAll('.episodes tbody tr').length === 1")
+    page.click(".episodes tbody a")
+    page.wait_for_selector("#app[data-ready^='42/']")
+    told = page.inner_text(".episode-head")
+    assert "In runs/old: model, M312, reward 1.0 (broken, lost)." in told

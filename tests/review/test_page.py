@@ -324,3 +324,32 @@ def test_the_command_writes_the_page_and_a_review_overrules_it(
     (entry,) = index["entries"]
     assert (entry["quarantined"], entry["reason"]) == (False, "kept by ada")
     assert call(["view", str(tmp_path / "none"), "-o", str(out)]) == 2
+
+
+@pytest.fixture(scope="module")
+def before_and_after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two runs of the same seeds: the first with a fault, the second without."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, fault in (("before", ["--fault", "crm.invalidation-lost"]), ("after", [])):
+        words = ["run", "crm/negotiation", "--seed", "0:3", "--load", "4", *fault, "-o"]
+        assert call([*words, str(folder / name)]) == 0
+    return folder / "before", folder / "after"
+
+
+def test_a_run_is_held_against_an_earlier_one(before_and_after: tuple[Path, Path]) -> None:
+    before, after = before_and_after
+    repaired = build(after, against=before)
+    told = repaired.overview["compared"]
+    assert (told["pairs"], told["failures"]["only_before"], told["failures"]["only_after"]) == (
+        3,
+        3,
+        0,
+    )
+    fixed = [entry for entry in repaired.entries if "fixed" in entry["change"]]
+    assert len(fixed) == 3
+    assert {entry["before"]["class"] for entry in fixed} == {"harness"}
+    undone = build(before, against=after)
+    assert all(entry["change"][0] == "broken" for entry in undone.entries)
+    same = build(after, against=after)
+    assert same.overview["compared"]["same"] == 3
+    assert not any("change" in entry for entry in same.entries)

@@ -69,6 +69,7 @@ function episodeHead(entry, episode) {
     h("h1", null, glyph(entry, 26), ` ${/^\d/.test(entry.id) ? "Episode " : ""}${entry.id} `, veil ? h("span", { class: "mute" }, "verdict hidden") : verdictBadges(entry)),
     !veil && h("p", { class: "lead" }, sentenceOf(entry), entry.sentence.endsWith(".") ? "" : "."),
     h("p", { class: "mute facts-line" }, facts.join(" · ")),
+    !veil && entry.before && h("p", null, `In ${run.compared.before}: `, h("strong", null, [entry.before.class, entry.before.primary, `reward ${reward(entry.before.score)}`].filter(Boolean).join(", ")), ` (${entry.change.join(", ")}).`),
     !veil && entry.reason && !entry.reason.endsWith(entry.sentence) && h("p", { class: "mute" }, `${entry.quarantined ? "Quarantined" : "Not quarantined"}: ${entry.reason}.`),
     episode && h("details", { class: "prompt" }, h("summary", null, "The task, as the agent was given it"), h("p", null, episode.prompt)),
   );
@@ -85,7 +86,7 @@ function verdictBadges(entry) {
 
 function sentenceOf(entry) {
   const who = { harness: "The harness is at fault: ", model: "The agent is at fault: ", ambiguous: "Undecided: ", external: "Something outside stopped it: ", ok: "" }[entry.class] || "";
-  return who + entry.sentence;
+  return who ? who + entry.sentence : entry.sentence.charAt(0).toUpperCase() + entry.sentence.slice(1);
 }
 
 const PROOFS = {

@@ -5,6 +5,7 @@ function overview() {
     h("div", { class: "cards" }, gaugeCard(), figuresCard()),
     run.problems.concat(run.caps).map((text) => h("p", { class: "caution" }, text + ".")),
     h("div", { class: "cards" }, codesCard(), strataCard()),
+    run.compared && !reviews.blind && comparedCard(),
     stripCard(),
     tableCard(),
   ];
@@ -191,6 +192,34 @@ function strataCard() {
       ),
     ),
     strata.some((x) => x.fails) && h("p", { class: "mute" }, h("span", { class: "flag" }, "▲ "), "surely above the limit: this stratum fails whatever the total says"),
+  );
+}
+
+const CHANGES = {
+  fixed: "the harness had failed, and doesn't any more",
+  broken: "the harness hadn't failed, and does now",
+  gained: "the reward is paid in full, and hadn't been",
+  lost: "the reward had been paid in full, and isn't any more",
+};
+
+// The run beside an earlier one of the same seeds, pair by pair.
+function comparedCard() {
+  const { before, pairs, same, failures, paid } = run.compared;
+  const alone = run.compared.only_before + run.compared.only_after;
+  const counts = { fixed: failures.only_before, broken: failures.only_after, gained: paid.only_after, lost: paid.only_before };
+  const verdict = (what, x) => h("li", null, `${what}: `, h("strong", null, x.change), ` (McNemar's exact p = ${x.p.toFixed(3)})`);
+  return card(
+    `Against ${before}`,
+    { class: "compared" },
+    h(
+      "p",
+      { class: "row" },
+      Object.entries(counts).map(([name, n]) =>
+        button(`${name} ${n.toLocaleString("en")}`, { class: "chip", title: CHANGES[name], "aria-pressed": String(state.change === name), onclick: () => go({ change: state.change === name ? null : name }) }),
+      ),
+      h("span", { class: "mute" }, `same ${same.toLocaleString("en")}, of ${counted(pairs, "pair")}${alone ? `; ${counted(alone, "episode")} without a partner` : ""}`),
+    ),
+    h("ul", { class: "plain" }, verdict("failures of the harness", failures), verdict("rewards paid in full", paid)),
   );
 }
 

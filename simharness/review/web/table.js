@@ -61,7 +61,7 @@ function episodeRow(entry) {
     "tr",
     null,
     h("td", { class: "name" }, h("a", { href: address({ ep: entry.id, s: null, v: "diff" }) }, glyph(entry), h("span", null, entry.id))),
-    h("td", { class: "verdict" }, veil ? h("span", { class: "mute" }, "hidden") : [h("span", { class: `word ${entry.class}` }, entry.class), entry.primary && h("span", { class: "code" }, entry.primary), entry.quarantined && h("span", { class: "tag" }, "quarantined")]),
+    h("td", { class: "verdict" }, veil ? h("span", { class: "mute" }, "hidden") : [h("span", { class: `word ${entry.class}` }, entry.class), entry.primary && h("span", { class: "code" }, entry.primary), entry.quarantined && h("span", { class: "tag" }, "quarantined"), (entry.change || []).map((x) => h("span", { class: "tag" }, x))]),
     h("td", { class: "num" }, reward(entry.score)),
     h("td", { class: "num" }, entry.steps),
     h("td", null, veil ? "" : entry.valid ? "yes" : "no"),
@@ -105,6 +105,7 @@ function filterBar(n) {
     options("reward", ["paid", "unpaid", "none"]),
     options("reviewed", ["yes", "no", "differs"]),
     options("quarantined", ["yes", "no"]),
+    options("change", run.compared ? Object.keys(CHANGES) : []),
     h("span", { class: "found" }, counted(n, "episode"), anyFilter() && [" ", button("clear", { class: "link", onclick: clearFilters })]),
   );
 }
