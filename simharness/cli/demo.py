@@ -11,6 +11,7 @@ import click
 from simharness.blame.sightings import sightings
 from simharness.cli.output import reward_text, table
 from simharness.cli.show import truth_lines
+from simharness.cli.view import write_page
 from simharness.cli.whatif import WHO
 from simharness.env import Outcome, finish, make_plan, new_episode
 from simharness.episode.policies import PolicySource
@@ -19,6 +20,8 @@ from simharness.errors import SimharnessError
 from simharness.product.registry import load_product, product_names
 from simharness.recording.reader import read_file
 from simharness.recording.rows import read_rows
+from simharness.review.build import build
+from simharness.review.page import page
 from simharness.rollout.store import make_folder
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from simharness.product.showcase import Showcase
 
 REFERENCE = "expert"
+PAGE = "review.html"
 
 
 @click.command("demo")
@@ -41,24 +45,26 @@ REFERENCE = "expert"
 def command(out: Path) -> int:
     """Show episodes, faulty and sound: what was seen, what was true, whose fault, the proof."""
     make_folder(out)
+    files: list[Path] = []
     shown = [(p, showcase) for p in map(load_product, product_names()) for showcase in p.showcases]
     for product, showcase in shown:
         if missing := product.missing():
             click.echo(f"episode {showcase.number}: to see it, run: pip install {missing!r}")
         else:
-            show(product, showcase, out)
+            files += show(product, showcase, out)
         click.echo()
+    write_page(out / PAGE, page(build(out, files=files)))
     for _, showcase in shown[:1]:
         file = out / f"episode-{showcase.number}.simrec"
-        click.echo("see for yourself:")
+        click.echo(f"see for yourself in {out / PAGE}, with any browser, or:")
         click.echo(f"    simharness show {file} --truth")
         click.echo(f"    simharness whatif {file} --ablate {showcase.ablate}")
         click.echo(f"    simharness replay {file}")
     return 0
 
 
-def show(product: type[Product], showcase: Showcase, out: Path) -> None:
-    """Play one showcase in both forms."""
+def show(product: type[Product], showcase: Showcase, out: Path) -> list[Path]:
+    """Play one showcase in both forms, and give the recordings of these."""
     faults = ", ".join(f"fault {fault}" for fault in showcase.faults)
     who = "" if showcase.policy == REFERENCE else f", policy {showcase.policy}"
     click.echo(f"episode {showcase.number}: {showcase.title}")
@@ -93,6 +99,7 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> None:
             f"  {REFERENCE} instead of {showcase.policy}: reward "
             f"{reward_text(best.verdict.score)}, {best.verdict.headline}"
         )
+    return [file, sound_file]
 
 
 def found_lines(verdict: Verdict) -> list[str]:

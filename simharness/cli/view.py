@@ -70,22 +70,25 @@ def command(
     for text in (*built.overview["problems"], *built.overview["caps"]):
         click.echo(click.style(text, fg="yellow"), err=True)
     if out is not None:
-        write(out, built)
+        size = write_page(out, page(built))
+        click.echo(f"{out}: {counted(len(built.entries), 'episode')}, {size}")
         return 0
     serve(path, built, port, browser=not no_browser)
     return 0
 
 
-def write(out: Path, built: Built) -> None:
-    """Write the page to a file. Raises RecordingError when that can't be done."""
-    data = page(built).encode()
+def write_page(out: Path, text: str) -> str:
+    """Write a page to a file and say how large it is.
+
+    Raises RecordingError when that can't be done.
+    """
+    data = text.encode()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(data)
     except OSError as error:
         raise from_os_error("write", out, error) from error
-    size = f"{len(data) / 1e6:.1f} MB" if len(data) >= 1_000_000 else f"{len(data) // 1000} KB"
-    click.echo(f"{out}: {counted(len(built.entries), 'episode')}, {size}")
+    return f"{len(data) / 1e6:.1f} MB" if len(data) >= 1_000_000 else f"{len(data) // 1000} KB"
 
 
 def serve(path: Path, built: Built, port: int, *, browser: bool) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 from base64 import b64encode
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.quarantine import REVIEWS
@@ -16,12 +17,12 @@ from simharness.review.compared import compared_of
 from simharness.review.episode import detail_of
 from simharness.review.overview import entry_of, importance, name_entries, overview_of
 from simharness.review.text import plain
-from simharness.rollout.audit import audit, files_of
+from simharness.rollout.audit import audit
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from simharness.recording.reader import EpisodeRecord
@@ -59,12 +60,14 @@ def build(
     limit: float = LIMIT,
     everything: bool = False,
     against: Path | None = None,
+    files: Sequence[Path] | None = None,
     progress: Callable[[int, str], None] | None = None,
 ) -> Built:
     """Audit what a path stands for and gather what the page shows of it.
 
-    `against` is an earlier run of the same seeds. `progress` is told how many episodes have been
-    dealt with, and what was done to them. Raises what `audit` and `compare` raise.
+    `against` is an earlier run of the same seeds; of a folder only some `files` are read, if given.
+    `progress` is told how many episodes have been dealt with, and what was done to them. Raises
+    what `audit` and `compare` raise.
     """
 
     def tell(done: int, what: str) -> None:
@@ -72,13 +75,13 @@ def build(
             progress(done, what)
 
     comparison = compare(against, path) if against is not None else None
-    report = audit(path, limit=limit, progress=lambda n: tell(n, "judged"))
+    report = audit(path, limit=limit, files=files, progress=lambda n: tell(n, "judged"))
     chosen = range(len(report.items)) if everything else first_choice(report.items)
     wanted = set(chosen)
     entries: list[dict[str, Any]] = []
     blobs: dict[int, str] = {}
     with seldom_collected():
-        for place, (item, record) in enumerate(judged(path, report)):
+        for place, (item, record) in enumerate(judged(report)):
             entries.append(entry_of(item, record, path))
             if place in wanted:
                 blobs[place] = encoded(detail_of(record, item.verdict))
@@ -96,16 +99,11 @@ def build(
     return Built(overview, entries, full, list(reviews_of(path)))
 
 
-def judged(path: Path, report: Report) -> Iterator[tuple[Item, EpisodeRecord]]:
+def judged(report: Report) -> Iterator[tuple[Item, EpisodeRecord]]:
     """Pair the report's items with their recordings, read again: a run may not fit in memory."""
-    items = iter(report.items)
-    for file in files_of(path):
-        for record in iter_episodes(file):
-            if record.complete:
-                item = next(items, None)
-                if item is None:  # finished since the audit
-                    return
-                yield item, record
+    for file, items in groupby(report.items, key=lambda item: item.file):
+        whole = (record for record in iter_episodes(file) if record.complete)
+        yield from zip(items, whole, strict=False)  # more may be there since the audit
 
 
 def first_choice(items: list[Item]) -> list[int]:

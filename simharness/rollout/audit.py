@@ -22,7 +22,7 @@ from simharness.recording.reader import iter_episodes
 from simharness.rollout.collector import seldom_collected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from simharness.blame.case import Case
@@ -145,9 +145,10 @@ def audit(
     *,
     limit: float = LIMIT,
     method: Method = Method.WILSON,
+    files: Sequence[Path] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Audit a run directory, a shard or a recording.
+    """Audit a run directory, a shard or a recording; of a folder only some `files`, if given.
 
     Raises RecordingError for what holds no recording, UsageError for reviews that can't be read
     and for a limit that is no share between 0 and 1.
@@ -161,7 +162,7 @@ def audit(
     report = Report(str(path), limit, method)
     reviews = read_reviews(path) if path.is_dir() else {}
     with seldom_collected():
-        for file in files_of(path):
+        for file in files_of(path) if files is None else files:
             if file.suffix == ".part":
                 report.unfinished = True
                 report.problems.append(

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from base64 import b64decode
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,9 +51,9 @@ def browser_path() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
-def browser() -> Generator[Browser]:
-    assert not what_is_missing(), what_is_missing()
+@contextmanager
+def started() -> Generator[Browser]:
+    """A browser without a window."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -61,6 +62,13 @@ def browser() -> Generator[Browser]:
         )
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Generator[Browser]:
+    assert not what_is_missing(), what_is_missing()
+    with started() as chromium:
+        yield chromium
 
 
 @dataclass(slots=True)
@@ -109,10 +117,15 @@ def reader(browser: Browser, tmp_path: Path) -> Generator[Reader]:
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a recording of each faulty showcase, `episode-N.simrec`."""
     folder = tmp_path_factory.mktemp("recordings")
+    record_showcases(folder)
+    return folder
+
+
+def record_showcases(folder: Path) -> None:
+    """Play each showcase in its faulty form."""
     for name in PRODUCTS:
         for showcase in load_product(name).showcases:
             play(showcase, showcase.faults, folder / f"episode-{showcase.number}.simrec")
-    return folder
 
 
 @pytest.fixture(scope="session")

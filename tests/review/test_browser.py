@@ -12,6 +12,7 @@ from simharness.blame.quarantine import read_reviews
 from simharness.review.build import Built, encoded
 from simharness.review.page import page as write_page
 from simharness.review.serve import ReviewServer
+from tests.review import pictures
 from tests.review.conftest import axe, decoded, settle
 
 if TYPE_CHECKING:
@@ -325,3 +326,23 @@ def test_what_was_fixed_can_be_filtered_and_says_what_it_had_been(
     page.wait_for_selector("#app[data-ready^='42/']")
     told = page.inner_text(".episode-head")
     assert "In runs/old: model, M312, reward 1.0 (broken, lost)." in told
+
+
+def test_the_pictures_of_the_documents_are_those_that_the_script_takes(
+    browser: Browser, tmp_path: Path, built: Built
+) -> None:
+    pictures.take(browser, built, tmp_path)
+    taken = {file.name: size_of(file) for file in tmp_path.iterdir()}
+    kept = {file.name: size_of(file) for file in pictures.FOLDER.iterdir()}
+    assert taken.keys() == kept.keys() == pictures.SHOTS.keys()
+    for name, (width, height) in kept.items():
+        assert width == taken[name][0] == pictures.WIDTH
+        # Fonts differ between machines, and with them a little of the height.
+        assert abs(height - taken[name][1]) < height / 8, f"{name}: python -m tests.review.pictures"
+
+
+def size_of(picture: Path) -> tuple[int, int]:
+    """Read width and height of a PNG."""
+    head = picture.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
