@@ -51,7 +51,7 @@ def command(out: Path) -> int:
         if missing := product.missing():
             click.echo(f"episode {showcase.number}: to see it, run: pip install {missing!r}")
         else:
-            files += show(product, showcase, out)
+            files.append(show(product, showcase, out))
         click.echo()
     write_page(out / PAGE, page(build(out, files=files)))
     for _, showcase in shown[:1]:
@@ -63,8 +63,8 @@ def command(out: Path) -> int:
     return 0
 
 
-def show(product: type[Product], showcase: Showcase, out: Path) -> list[Path]:
-    """Play one showcase in both forms, and give the recordings of these."""
+def show(product: type[Product], showcase: Showcase, out: Path) -> Path:
+    """Play one showcase in both forms, and give the recording of the faulty one."""
     faults = ", ".join(f"fault {fault}" for fault in showcase.faults)
     who = "" if showcase.policy == REFERENCE else f", policy {showcase.policy}"
     click.echo(f"episode {showcase.number}: {showcase.title}")
@@ -99,7 +99,7 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> list[Path]:
             f"  {REFERENCE} instead of {showcase.policy}: reward "
             f"{reward_text(best.verdict.score)}, {best.verdict.headline}"
         )
-    return [file, sound_file]
+    return file
 
 
 def found_lines(verdict: Verdict) -> list[str]:

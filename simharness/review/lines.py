@@ -44,15 +44,15 @@ def compared(saw: Any, true: Any) -> tuple[list[Line], int]:
 
 def lines_of(depth: int, label: str, saw: Any, true: Any, comma: str) -> Iterator[Line]:
     """Give the lines of one value that has two sides, of which one may be absent."""
-    if isinstance(saw, dict) and isinstance(true, dict):
+    if is_leaf(saw) and is_leaf(true):
+        seen, real = leaf(saw, comma), leaf(true, comma)
+        yield Line(depth, label, seen, real, mark_of(seen, real))
+    elif isinstance(saw, dict) and isinstance(true, dict):
         one, other = cast("dict[str, Any]", saw), cast("dict[str, Any]", true)
         yield from objects(depth, label, one, other, comma)
     elif isinstance(saw, list) and isinstance(true, list):
         mine, theirs = cast("list[object]", saw), cast("list[object]", true)
         yield from arrays(depth, label, mine, theirs, comma)
-    elif is_leaf(saw) and is_leaf(true):
-        seen, real = leaf(saw, comma), leaf(true, comma)
-        yield Line(depth, label, seen, real, mark_of(seen, real))
     else:
         for text, inner, name in one_sided(depth, label, saw, comma):
             yield Line(inner, name, text, None, STALE if true is not ABSENT else EXTRA)

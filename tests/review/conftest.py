@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-PRODUCTS = ("crm", "helpdesk", "marketplace")
+PRODUCTS = ("crm", "helpdesk", "ide", "marketplace")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SWITCH = "SIMHARNESS_BROWSER"
 """`required` fails where a browser is missing, `off` asks for none, else tests are skipped."""
@@ -106,7 +106,7 @@ class Reader:
 @pytest.fixture
 def reader(browser: Browser, tmp_path: Path) -> Generator[Reader]:
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)  # the machine may have much else to do
     found = Reader(context, tmp_path)
     yield found
     context.close()

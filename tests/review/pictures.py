@@ -17,6 +17,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 SHOTS = {
     "episode-42.png": ("ep=42&s=3", "light"),
     "episode-87.png": ("ep=87&v=why", "light"),
+    "episode-134.png": ("ep=134&s=4&v=call", "dark"),
     "episode-203.png": ("ep=203&v=grade", "dark"),
 }
 """Where each picture is taken, and in which theme."""

@@ -44,6 +44,7 @@ def test_a_stranger_is_told_whose_fault_each_episode_was(reader: Reader, html: s
         ("42", "The harness is at fault", "no invalidation of v1 was carried out"),
         ("87", "The harness is at fault", "2 of slots:667 were held or sold"),
         ("203", "The harness is at fault", "reward 1 was paid although the goal is not met"),
+        ("134", "The harness is at fault", "reward 1 was paid although the goal is not met"),
     ):
         page.click(f".episodes a:has-text('{number}')")
         page.wait_for_selector(f"#app[data-ready^='{number}/']")
@@ -226,9 +227,9 @@ def test_without_scripts_there_is_a_table(browser: Browser, tmp_path: Path, html
     page = context.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     told = page.inner_text("body")
-    assert "failures of the harness: 3 of 3" in told
+    assert "failures of the harness: 4 of 4" in told
     assert "no invalidation of v1 was carried out" in told
-    assert page.locator("tbody tr").count() == 3
+    assert page.locator("tbody tr").count() == 4
     context.close()
 
 
@@ -311,8 +312,9 @@ def test_what_was_fixed_can_be_filtered_and_says_what_it_had_been(
     reader: Reader, built: Built
 ) -> None:
     entries = [dict(entry) for entry in built.entries]
-    entries[1]["before"] = {"class": "model", "primary": "M312", "score": 1.0}
-    entries[1]["change"] = ["broken", "lost"]
+    entry = next(entry for entry in entries if entry["id"] == "42")
+    entry["before"] = {"class": "model", "primary": "M312", "score": 1.0}
+    entry["change"] = ["broken", "lost"]
     pairs = {"both": 2, "only_before": 0, "only_after": 1, "neither": 0, "p": 1.0, "change": "none"}
     compared = {"before": "runs/old", "pairs": 3, "same": 2, "only_before": 0, "only_after": 1}
     compared |= {"failures": pairs, "paid": pairs}

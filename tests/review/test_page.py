@@ -69,9 +69,9 @@ def test_the_page_fetches_nothing_and_runs_its_own_script_alone(html: str) -> No
 
 def test_the_index_and_each_episode_can_be_read_back(html: str, built: Built) -> None:
     held = blocks(html)
-    assert set(held) == {"index", "episode-0", "episode-1", "episode-2"}
+    assert set(held) == {"index", "episode-0", "episode-1", "episode-2", "episode-3"}
     assert held["index"]["entries"] == built.entries
-    assert [entry["id"] for entry in built.entries] == ["203", "42", "87"]
+    assert [entry["id"] for entry in built.entries] == ["134", "203", "42", "87"]
     for place, entry in enumerate(built.entries):
         assert len(held[f"episode-{place}"]["steps"]) == entry["steps"]
 
@@ -176,12 +176,12 @@ def test_all_that_want_a_look_come_first_and_the_rest_is_said_to_be_left_out(
     assert sorted(ranks, key=lambda kind: ranks[kind]) == ["harness", "ambiguous", "model", "ok"]
     monkeypatch.setattr(building, "BYTES_MAX", 9_000)
     small = build(recordings)
-    assert 1 <= len(small.blobs) < 3
+    assert 1 <= len(small.blobs) < 4
     assert [entry["full"] for entry in small.entries].count(True) == len(small.blobs)
     (cap,) = small.overview["caps"]
-    assert cap.startswith(f"{len(small.blobs)} of 3 episodes are here in full")
+    assert cap.startswith(f"{len(small.blobs)} of 4 episodes are here in full")
     assert cap in page(small)
-    assert len(build(recordings, everything=True).blobs) == 3
+    assert len(build(recordings, everything=True).blobs) == 4
 
 
 def test_the_first_episode_is_held_whatever_its_size() -> None:
@@ -214,7 +214,9 @@ def test_links_name_an_episode_as_briefly_as_they_can() -> None:
     ("saw", "true", "marks"),
     [
         ({"a": 1}, {"a": 1}, {}),
+        ({"a": [], "b": {}}, {"a": [], "b": {}}, {}),
         ({"a": 1}, {"a": 2}, {"stale": 1}),
+        ({"a": []}, {"a": [1]}, {"missing": 1}),
         ({"a": 2**60}, {"a": 2**60 + 1}, {"stale": 1}),
         ([{"id": 1, "v": 1}, {"id": 2, "v": 1}], [{"id": 2, "v": 1}], {"extra": 4}),
         ([{"id": 2, "v": 1}], [{"id": 1, "v": 1}, {"id": 2, "v": 1}], {"missing": 4}),
