@@ -45,15 +45,17 @@ PAGE = "review.html"
 def command(out: Path) -> int:
     """Show episodes, faulty and sound: what was seen, what was true, whose fault, the proof."""
     make_folder(out)
-    files: list[Path] = []
+    played: dict[Path, Outcome] = {}
     shown = [(p, showcase) for p in map(load_product, product_names()) for showcase in p.showcases]
     for product, showcase in shown:
         if missing := product.missing():
             click.echo(f"episode {showcase.number}: to see it, run: pip install {missing!r}")
         else:
-            files.append(show(product, showcase, out))
+            file, outcome = show(product, showcase, out)
+            played[file] = outcome
         click.echo()
-    write_page(out / PAGE, page(build(out, files=files)))
+    known = {outcome.episode.digest: outcome.verdict for outcome in played.values()}
+    write_page(out / PAGE, page(build(out, files=list(played), known=known)))
     for _, showcase in shown[:1]:
         file = out / f"episode-{showcase.number}.simrec"
         click.echo(f"see for yourself in {out / PAGE}, with any browser, or:")
@@ -63,8 +65,8 @@ def command(out: Path) -> int:
     return 0
 
 
-def show(product: type[Product], showcase: Showcase, out: Path) -> Path:
-    """Play one showcase in both forms, and give the recording of the faulty one."""
+def show(product: type[Product], showcase: Showcase, out: Path) -> tuple[Path, Outcome]:
+    """Play one showcase in both forms, and give what came of the faulty one."""
     faults = ", ".join(f"fault {fault}" for fault in showcase.faults)
     who = "" if showcase.policy == REFERENCE else f", policy {showcase.policy}"
     click.echo(f"episode {showcase.number}: {showcase.title}")
@@ -99,7 +101,7 @@ def show(product: type[Product], showcase: Showcase, out: Path) -> Path:
             f"  {REFERENCE} instead of {showcase.policy}: reward "
             f"{reward_text(best.verdict.score)}, {best.verdict.headline}"
         )
-    return file
+    return file, outcome
 
 
 def found_lines(verdict: Verdict) -> list[str]:

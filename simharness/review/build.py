@@ -22,9 +22,10 @@ from simharness.rollout.collector import seldom_collected
 from simharness.rollout.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from simharness.blame.verdict import Verdict
     from simharness.recording.reader import EpisodeRecord
     from simharness.rollout.audit import Item, Report
 
@@ -61,11 +62,13 @@ def build(
     everything: bool = False,
     against: Path | None = None,
     files: Sequence[Path] | None = None,
+    known: Mapping[str, Verdict] | None = None,
     progress: Callable[[int, str], None] | None = None,
 ) -> Built:
     """Audit what a path stands for and gather what the page shows of it.
 
-    `against` is an earlier run of the same seeds; of a folder only some `files` are read, if given.
+    `against` is an earlier run of the same seeds; of a folder only some `files` are read, if given;
+    `known` are verdicts, by digest, that are taken as they are.
     `progress` is told how many episodes have been dealt with, and what was done to them. Raises
     what `audit` and `compare` raise.
     """
@@ -75,7 +78,9 @@ def build(
             progress(done, what)
 
     comparison = compare(against, path) if against is not None else None
-    report = audit(path, limit=limit, files=files, progress=lambda n: tell(n, "judged"))
+    report = audit(
+        path, limit=limit, files=files, known=known, progress=lambda n: tell(n, "judged")
+    )
     chosen = range(len(report.items)) if everything else first_choice(report.items)
     wanted = set(chosen)
     entries: list[dict[str, Any]] = []

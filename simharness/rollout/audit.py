@@ -146,9 +146,12 @@ def audit(
     limit: float = LIMIT,
     method: Method = Method.WILSON,
     files: Sequence[Path] | None = None,
+    known: Mapping[str, Verdict] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Audit a run directory, a shard or a recording; of a folder only some `files`, if given.
+
+    `known` are verdicts of episodes, by digest, that need no proof once more.
 
     Raises RecordingError for what holds no recording, UsageError for reviews that can't be read
     and for a limit that is no share between 0 and 1.
@@ -169,7 +172,7 @@ def audit(
                     f"{file.name} is still being written, or its writer was killed"
                 )
             for record in iter_episodes(file):
-                take(report, file, record, reviews)
+                take(report, file, record, reviews, known or {})
                 if progress is not None:
                     progress(len(report.items))
     if not report.items:
@@ -179,7 +182,13 @@ def audit(
     return report
 
 
-def take(report: Report, file: Path, record: EpisodeRecord, reviews: Mapping[str, Review]) -> None:
+def take(
+    report: Report,
+    file: Path,
+    record: EpisodeRecord,
+    reviews: Mapping[str, Review],
+    known: Mapping[str, Verdict],
+) -> None:
     """Judge one recording and add it to the report."""
     key = key_of(record)
     if not record.complete:
@@ -190,17 +199,23 @@ def take(report: Report, file: Path, record: EpisodeRecord, reviews: Mapping[str
             report.damaged.append(f"{key or 'an episode'} in {file.name}: H911, {record.problem}")
             report.problems.append(report.damaged[-1])
         return
-    report.items.append(judged(file, record, reviews))
+    report.items.append(judged(file, record, reviews, known.get(record.digest)))
 
 
-def judged(file: Path, record: EpisodeRecord, reviews: Mapping[str, Review]) -> Item:
-    """Judge one whole recording, with the reviews of its run.
+def judged(
+    file: Path,
+    record: EpisodeRecord,
+    reviews: Mapping[str, Review],
+    verdict: Verdict | None = None,
+) -> Item:
+    """Judge one whole recording, unless its verdict is known, with the reviews of its run.
 
     Raises DamagedRecording or VersionError for one that can't be read here.
     """
     key = key_of(record)
     case = case_of_record(record)
-    verdict = judge_case(case)
+    if verdict is None:
+        verdict = judge_case(case)
     quarantined, reason = settled(key, reason_for(verdict), reviews)
     sample = sample_of(
         case, verdict, str(record.info.get("policy", "")), record.digest, quarantined
