@@ -131,7 +131,7 @@ def test_run_gives_the_documented_keys(cli: Cli) -> None:
     assert told.code == 0
     assert set(summary) == RUN_KEYS
     assert set(summary["score"]) == {"mean", "min"}
-    assert set(summary["failure_rate"]) == {"point", "low", "high"}
+    assert set(summary["failure_rate"]) == {"failures", "episodes", "point", "low", "high"}
     assert (summary["run"], summary["episodes"]) == ("here", 3)
     assert sum(summary["verdicts"].values()) == 3
     assert summary["gate"] == "inconclusive"
