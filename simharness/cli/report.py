@@ -16,6 +16,7 @@ from simharness.recording.reader import require_complete
 from simharness.reports.check import Result, check_report
 from simharness.reports.convert import report_from
 from simharness.reports.explain import explain
+from simharness.reports.imports import report_of_chat, report_of_rows
 from simharness.reports.load import load_report
 from simharness.reports.play import play_case
 
@@ -113,17 +114,40 @@ def explain_(path: Path, control: int | None, as_json: bool) -> int:
 
 
 @command.command("new")
-@click.option(
-    "--from", "source", type=click.Path(path_type=Path), metavar="X.simrec", required=True
-)
+@click.option("--from", "source", type=click.Path(path_type=Path), metavar="X.simrec")
 @click.option("--episode", metavar="SCENARIO:SEED", help="One episode of a shard or run.")
 @click.option("--step", type=click.IntRange(min=1), help="The agent's last step that is played.")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Default: print."
-)
-def new(source: Path, episode: str | None, step: int | None, out: Path | None) -> int:
-    """Write a report that finds what a recorded episode failed by, as small as it can be made."""
-    text = report_from(require_complete(one_episode(source, episode)), step)
+@click.option("--chat", type=click.Path(path_type=Path), metavar="X.jsonl", help="Calls of a chat.")
+@click.option("--conversation", type=int, default=1, help="Which of the chat's, from 1.")
+@click.option("--rows", type=click.Path(path_type=Path), metavar="X.csv|X.ics", help="Rows.")
+@click.option("--product", default="", help="The product of a chat, or of rows.")
+@click.option("--table", "name", default="", help="The table that rows belong to.")
+@click.option("--zone", default="", help="Of times that name none, as Europe/Berlin.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Or it is told.")
+def new(
+    source: Path | None,
+    episode: str | None,
+    step: int | None,
+    chat: Path | None,
+    conversation: int,
+    rows: Path | None,
+    product: str,
+    name: str,
+    zone: str,
+    out: Path | None,
+) -> int:
+    """Write a report: of what a recorded episode failed by, or a skeleton of a chat or of rows."""
+    given = [path for path in (source, chat, rows) if path is not None]
+    if len(given) != 1:
+        raise UsageError(f"{len(given)} sources are given", "give one of --from, --chat and --rows")
+    if source is not None:
+        text = report_from(require_complete(one_episode(source, episode)), step)
+    elif not product:
+        raise UsageError("no product is named", "say which one: --product crm")
+    elif chat is not None:
+        text = report_of_chat(chat, product, conversation)
+    else:
+        text = report_of_rows(given[0], product, name, zone)
     if out is None:
         click.echo(text, nl=False)
         return 0
@@ -131,9 +155,10 @@ def new(source: Path, episode: str | None, step: int | None, out: Path | None) -
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise from_os_error("write", out, error) from error
-    report = load_report(out)
-    codes = " ".join(code for one in report.case.expect for code in one.codes)
-    click.echo(f"{out}: {codes} in {len(report.case.acts)} actions")
+    case = load_report(out).case
+    codes = " ".join(code for one in case.expect for code in one.codes) or "nothing expected yet"
+    count = sum(len(listed) for listed in case.rows.values())
+    click.echo(f"{out}: {codes}, {len(case.acts)} actions, {count} rows")
     return 0
 
 
