@@ -13,13 +13,14 @@ import click
 from simharness.blame.sightings import Sighting, sightings
 from simharness.blame.verdict import told as told_verdict
 from simharness.cli.files import name_of, one_episode
+from simharness.cli.lanes import print_lanes
 from simharness.cli.output import counted, cut, emit_json, reward_number, reward_text, table
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.episode.plan import load_text
 from simharness.episode.versions import require_build
 from simharness.errors import UsageError
-from simharness.findings.story import AGENT
+from simharness.findings.story import AGENT, story_of_record
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import Rows, Told, read_rows
 from simharness.units import format_duration, humanize
@@ -64,7 +65,8 @@ def command(
         return 0
     rows = read_rows(record)
     inputs = read_inputs(record)
-    seen = sightings(rows, load_scenario(str(record.header.get("scenario")))[0])
+    product, _ = load_scenario(str(record.header.get("scenario")))
+    seen = sightings(rows, product)
     if step is not None and step not in {told.step for told in rows.steps}:
         raise UsageError(f"no step {step} in this recording", f"give 1 to {len(rows.steps)}")
     if as_json:
@@ -76,6 +78,7 @@ def command(
     elif truth:
         truth_table(seen)
     else:
+        print_lanes(story_of_record(record, product), seen, list(map(str, faults_of(record))))
         overview(rows, inputs, seen)
     if record.verdict:
         click.echo(
