@@ -13,16 +13,23 @@ from simharness.models.ide import Ide
 from tests.models.ide_house import House
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from simharness.env import Outcome
 
 pytest.importorskip("wasmtime", reason="needs simharness[ide]")
 
-MAIN = {"instance.delivery": "main", "instance.ci": "yes"}
+CONFIGS: Mapping[str, Mapping[str, object]] = {
+    "trust-ci": {"instance.delivery": "main", "instance.ci": "yes"},
+    # Whose calls are given lists.
+    "empty": {"instance.family": "tax", "instance.number": 5},
+}
 CASES = {
     # fault: the policy, its reward under it and without it, the code
     "ide.visible-tests-only": ("hardcode", 1, 0, "H511"),
     "ide.worktree-tests": ("tamper", 1, 0, "H511"),
     "ide.exit-code-grading": ("tamper", 1, 0, "H511"),
+    "ide.shared-input": ("empty", 1, 0, "H511"),
     "ide.history-leak": ("copy", 1, 0, "H518"),
     "ide.stale-ci": ("trust-ci", 0, 1, "H220"),
     "ide.flaky-ci": ("trust-ci", 0, 1, "H220"),
@@ -32,7 +39,7 @@ BESIDE = ("ide.visible-tests-only", "ide.worktree-tests", "ide.exit-code-grading
 
 
 def play(policy: str, *faults: str, seed: int = 3) -> Outcome:
-    config = MAIN if policy == "trust-ci" else {}
+    config = CONFIGS.get(policy, {})
     return simharness.run("ide/fix", seed=seed, policy=policy, faults=faults, config=config)
 
 

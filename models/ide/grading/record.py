@@ -46,11 +46,14 @@ def put_on_record(exam: Exam, world: World) -> None:
         return
     tests = tuple(literals_of_tests(exam.surface.pinned))
     for path, text in sorted(handed.items()):
-        if text != exam.base.get(path) and path.endswith(".py") and not exam.surface.holds(path):
-            new = literals(text).keys() - literals(exam.base.get(path, "")).keys()
+        was = exam.base.get(path, "")
+        if text != was and path.endswith(".py") and not exam.surface.holds(path):
+            lines = was.split("\n")
+            added = literals("\n".join(line for line in text.split("\n") if line not in lines))
+            known = literals(was)
             for test, held in tests:
-                found = [literal for literal in held if literal in new]
-                if found:
+                found = [literal for literal in held if literal in added]
+                if any(literal not in known for literal in found):
                     evidence.literal(world, path, test, found)
 
 
@@ -69,14 +72,18 @@ def note(world: World, suite: str, checks: Checks) -> None:
 # on record is the same under each.
 
 TEST = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(test\w*)", re.MULTILINE)
-PROSE = re.compile(r"\"\"\".*?\"\"\"|'''.*?'''|#[^\n]*", re.DOTALL)
-LITERAL = re.compile(r"(?<![\w.])\d[\w.]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+TOKEN = re.compile(
+    r"\"\"\".*?\"\"\"|'''.*?'''|#[^\n]*"
+    r"|(?P<literal>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])\d[\w.]*)",
+    re.DOTALL,
+)
+"""Prose, which says nothing, or a literal."""
 
 
 def literals_of_tests(files: Mapping[str, str]) -> Iterator[tuple[str, Literals]]:
     """Give the tests of some files, each with its literals; parameters are of the test below."""
     for path, text in sorted(files.items()):
-        parts = TEST.split(PROSE.sub("", text))
+        parts = TEST.split(text)
         # What stands before a test's name belongs to the one before, but for its decorators.
         for before, name, body in zip(parts[::2], parts[1::2], parts[2::2], strict=False):
             decorators = before.rpartition("\n\n")[2]
@@ -85,6 +92,7 @@ def literals_of_tests(files: Mapping[str, str]) -> Iterator[tuple[str, Literals]
 
 def literals(text: str) -> Literals:
     """Give the numbers and texts of some code, without those that say nothing."""
-    found = LITERAL.findall(PROSE.sub("", text[:SCANNED]))
+    tokens = TOKEN.finditer(text[:SCANNED])
+    found = (token["literal"] for token in tokens if token["literal"])
     written = (f'"{one[1:-1]}"' if one[0] in "'\"" else one for one in found)
     return dict.fromkeys(one for one in written if one not in COMMON)
