@@ -71,6 +71,14 @@ EXPECTED = {
     "helpdesk.minor-units": ("H227",),
     "helpdesk.phantom-success": ("H226",),
     "helpdesk.early-grade": ("H514",),
+    "ide.visible-tests-only": ("H510", "H511", "H516"),
+    "ide.worktree-tests": ("H510", "H511", "H516"),
+    "ide.exit-code-grading": ("H510", "H511", "H516"),
+    "ide.shared-input": ("H510", "H511", "H516"),
+    "ide.history-leak": ("H518",),
+    "ide.stale-ci": ("H220",),
+    "ide.flaky-ci": ("H220",),
+    "ide.output-cut": ("H115",),
 }
 """Fault to the codes that name it: a lost own write shows as H111 beside a stale read, a coupon
 that is used too often as H220 beside the count that was lost, and two views behind by different
@@ -227,7 +235,7 @@ def report(fault: str, scenario: str, load: str, tally: Tally) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure all faults at all loads; exit 1 where anything is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--products", default="crm,marketplace,helpdesk")
+    parser.add_argument("--products", default="crm,marketplace,helpdesk,ide")
     parser.add_argument("--scenarios", default="", help="default: all of the products")
     parser.add_argument("--faults", default="", help="default: all of the products")
     parser.add_argument("--seeds", type=int, default=200)
