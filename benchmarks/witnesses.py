@@ -278,7 +278,7 @@ def of_ide(episode: Episode) -> Iterator[str]:
 
 
 def leaked_lines(episode: Episode, ide: Ide) -> Iterator[str]:
-    """See calls that brought what a commit of the future adds, which the agent hadn't sent itself."""
+    """See calls that brought what a commit of the future adds and the agent hadn't sent itself."""
     for ref in ide.refs.table:
         if not ref.title.startswith(UPSTREAM):
             continue
