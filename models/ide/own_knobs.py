@@ -66,8 +66,8 @@ OWN = (
     knobs.flag(
         "grading.fresh_checkout",
         True,
-        "it grades what was handed in; else the working tree as it lies there at the end, with "
-        "whatever is new in it (a defect)",
+        "it grades what was handed in; else the working tree as it lies there at the end (a "
+        "defect), where plugins of the worktree stay as well",
     ),
     knobs.choice(
         "grading.test_files",

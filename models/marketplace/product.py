@@ -58,7 +58,6 @@ KEEPERS = {
     "is booked outside": ZONES,
     "of one provider": ZONES,
     "coupons:": COUPONS,
-    "places are taken": PLACES,
     "places, and": PLACES,
     "is active past its end": PLACES,
     "ended": PLACES,

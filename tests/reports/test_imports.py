@@ -132,7 +132,7 @@ END:VCALENDAR
 
 def test_events_become_rows(tmp_path: Path) -> None:
     """Folded lines, an event that is there twice, and one whose time names no zone."""
-    pytest.importorskip("icalendar")
+    pytest.importorskip("icalendar", reason="needs simharness[icalendar]")
     path = tmp_path / "x.ics"
     path.write_text(EVENTS.replace("\n", "\r\n"), encoding="utf-8", newline="")
     case = read(path, report_of_rows(path, "marketplace", "slots", "Europe/Berlin"))
