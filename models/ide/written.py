@@ -58,7 +58,7 @@ def entries(history: Sequence[Mapping[str, Any]]) -> list[Entry]:
         branch = told.get("branch", Entry(message="").branch)
         before = trees.get(branch, trees.get(last, {}))
         tree: Mapping[str, str] = told["files"]
-        changes: dict[str, str | None] = dict.fromkeys(before.keys() - tree.keys())
+        changes: dict[str, str | None] = {p: None for p in before if p not in tree}
         changes |= {path: text for path, text in tree.items() if before.get(path) != text}
         given = {key: told[key] for key in ("author", "at", "branch", "leak") if key in told}
         files = dict(sorted(changes.items()))

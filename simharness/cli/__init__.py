@@ -129,13 +129,14 @@ def main(argv: list[str] | None = None) -> None:
             # A prompt may hold what the terminal's encoding doesn't.
             stream.reconfigure(errors="backslashreplace")
     code = call(argv)
-    try:
-        # None where `>&-` has closed it.
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
-            sys.stdout.flush()
-    except (OSError, ValueError):  # ValueError: a product has closed it
-        # What can't be written has been told; Python must not try again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            # None where `>&-` has closed it.
+            if stream is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                stream.flush()
+        except (OSError, ValueError):  # ValueError: a product has closed it
+            # What can't be written has been told; Python must not try again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     sys.exit(code)
 
 

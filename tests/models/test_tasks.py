@@ -28,6 +28,8 @@ class Case(NamedTuple):
     """Least number of ways that its reference takes on those."""
     busy: Sequence[int]
     """Seeds that are played in a crowd."""
+    top: float = 0.4
+    """Largest share of the commonest way."""
 
 
 CASES = {
@@ -46,7 +48,8 @@ CASES = {
     "ide/conflict": Case(range(5), 4, (1,)),
     "ide/flaky": Case(range(5), 4, (1,)),
     "ide/refactor": Case(range(8), 5, (1,)),
-    "ide/impossible": Case(range(8), 2, (1,)),
+    # Half of its tickets can't be done, and those leave little to do.
+    "ide/impossible": Case(range(8), 2, (1,), top=0.5),
 }
 COPING = {"marketplace": "email-instead", "helpdesk": "close-fast", "ide": "hardcode"}
 IDLE = ("null", "refuse", "random", "spam")
@@ -71,7 +74,7 @@ def test_the_expert_gets_there_on_many_roads(scenario: str) -> None:
     case = CASES[scenario]
     shapes = roads(scenario, case.seeds, load=1)
     assert len(shapes) >= case.ways
-    assert shapes.most_common(1)[0][1] <= 0.4 * len(case.seeds)
+    assert shapes.most_common(1)[0][1] <= case.top * len(case.seeds)
 
 
 @pytest.mark.parametrize(

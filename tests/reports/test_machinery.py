@@ -26,6 +26,7 @@ from tests.reports.graders import FATES
 from tests.seeds import pin
 
 if TYPE_CHECKING:
+    from simharness.episode.plan import Plan
     from simharness.rollout.store import Summary
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -35,15 +36,20 @@ LOOK = sh.Call("list_deals", {"stage": "negotiation"})
 DONE = sh.Call("finish", {"message": "x"})
 
 
+def sound(plan: Plan) -> bool:
+    """Tell whether an episode is of a shipped scenario, with nothing wrong in it."""
+    return not plan.faults and not plan.config and "." not in plan.scenario
+
+
 def fated(fate: str) -> env.Outcome:
     config = {"instance.fate": FATES.index(fate)}
     return env.run(f"{GRADERS}/fated", seed=1, config=config, load=0)
 
 
 def test_b48_who_does_nothing_is_paid_in_no_task() -> None:
-    """The pinned episodes of `null`, of which every scenario has one."""
+    """The sound pinned episodes of `null`, of which every shipped scenario has one."""
     pinned = [pin.read_pinned(path) for path in pin.pinned_files()]
-    idle = [one for one in pinned if one.policy == "null" and one.expect is not None]
+    idle = [one for one in pinned if one.policy == "null" and sound(one.plan)]
     assert idle
     assert {one.expect.score for one in idle if one.expect is not None} == {"0.0"}
 

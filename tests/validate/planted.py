@@ -264,8 +264,8 @@ class DoneAlready(Depot):
 class Moody(Depot):
     class Thrice(Goal):
         def more(self, product: Any, ending: sh.Ending) -> tuple[sh.Criterion, ...]:
-            product.judged = getattr(product, "judged", 0) + 1
-            return (criterion("not asked too often", product.judged < 4),)
+            product.asked = getattr(product, "asked", 0) + 1
+            return (criterion("not asked too often", product.asked < 4),)
 
     scenarios = (Thrice(),)
 
