@@ -17,7 +17,7 @@ from simharness.reports.check import Result, check_report
 from simharness.reports.convert import report_from
 from simharness.reports.explain import explain
 from simharness.reports.imports import report_of_chat, report_of_rows
-from simharness.reports.load import load_report
+from simharness.reports.load import load_report, read_report
 from simharness.reports.play import play_case
 
 if TYPE_CHECKING:
@@ -152,10 +152,16 @@ def new(
         click.echo(text, nl=False)
         return 0
     try:
-        out.write_text(text, encoding="utf-8")
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start : error.end]
+        raise UsageError(f"{given[0]} holds {half!a}, half a character", "mend that text") from None
+    # What couldn't be read again isn't written over what stands there.
+    case = read_report(out, data).case
+    try:
+        out.write_bytes(data)
     except OSError as error:
         raise from_os_error("write", out, error) from error
-    case = load_report(out).case
     codes = " ".join(code for one in case.expect for code in one.codes) or "nothing expected yet"
     count = sum(len(listed) for listed in case.rows.values())
     click.echo(f"{out}: {codes}, {len(case.acts)} actions, {count} rows")

@@ -135,6 +135,11 @@ def read_csv(path: Path, product: type[Product], table: str, zone: str) -> list[
         names = [named(head, columns, path) for head in next(reader, list[str]())]
         if not names:
             raise UsageError(f"{path} is empty", "its first line names the columns")
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise UsageError(
+                f"{path}:1: two columns are named {twice[0]!r}", "leave one of them out"
+            )
         for cells in reader:
             line = reader.line_num
             if not any(cell.strip() for cell in cells):

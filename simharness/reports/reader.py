@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+DEPTH_MAX = 60
+"""Tables and lists within each other."""
+TOO_DEEP = f"tables and lists stand in each other more than {DEPTH_MAX} deep"
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -44,6 +47,12 @@ class Reader:
             raise UsageError(
                 f"{path}:{max(line, 1)}: no TOML: {what}", "see https://toml.io for its grammar"
             ) from None
+        except RecursionError:
+            raise UsageError(f"{path}: {TOO_DEEP}", "write it flatter") from None
+        except ValueError as error:  # a number of thousands of digits
+            raise UsageError(f"{path}: no TOML: {error}", "write a smaller number") from None
+        if deeper(self.document, DEPTH_MAX):
+            raise UsageError(f"{path}: {TOO_DEEP}", "write it flatter")
         self._text = text
 
     @cached_property
@@ -123,6 +132,19 @@ class Reader:
         if not isinstance(value, str) or value not in names:
             self.unknown(at, "value", value, names)
         return value
+
+
+def deeper(document: Mapping[str, Any], depth: int) -> bool:
+    """Tell whether tables and lists stand in each other more than so many times."""
+    level: list[Any] = [document]
+    for _ in range(depth):
+        level = [
+            item
+            for value in level
+            for item in (value.values() if isinstance(value, dict) else value)
+            if isinstance(item, dict | list)
+        ]
+    return bool(level)
 
 
 def plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import simharness
+from simharness.models.ide.tickets import FAMILIES
 from tests.models import ide_lab
 
 pytest.importorskip("wasmtime", reason="needs simharness[ide]")
@@ -30,3 +31,12 @@ def test_sound_episodes_are_paid_valid_and_replay_to_the_byte(
 
 def test_who_does_nothing_is_paid_nothing() -> None:
     assert simharness.run(MEND, seed=1, policy="null").verdict.score == 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tickets_are_drawn_in_episodes_that_forbid_the_clock(family: str) -> None:
+    # Formatting a date by `%d` asks for time.strftime, for instance.
+    for number in range(4):
+        config = {"instance.family": family, "instance.number": 4_000 + number}
+        env = simharness.make("ide/fix", seed=number, config=config)
+        assert str(4_000 + number) in env.reset().prompt

@@ -69,6 +69,13 @@ def test_everybody_does_their_part_and_breaks_nothing() -> None:
     assert (ide.invariants(), house.findings()) == ([], [])
 
 
+def test_people_go_on_when_the_agent_has_removed_all_files() -> None:
+    house = crowded(8_000)
+    assert house.call("run_command", command="git rm -rq .")["exit_code"] == 0
+    house.wait("3min")
+    assert (house.ide.invariants(), house.findings()) == ([], [])
+
+
 @pytest.mark.parametrize(
     ("team", "load", "users"), [(20, 1_000, 20), (20, 8_000, 160), (0, 8_000, 0), (20, 0, 0)]
 )

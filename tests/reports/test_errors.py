@@ -215,6 +215,16 @@ def test_the_report_that_they_come_from_is_sound() -> None:
     assert report.controls[0].config == {"accounts.list.cache.ttl": "0s"}
 
 
+DEEP = "within = " + "[" * 3_000 + "]" * 3_000
+CHAIN = f"{'.'.join(['a'] * 2_000)} = 1"
+
+
+@pytest.mark.parametrize("text", [DEEP, CHAIN, f"seed = {'9' * 5_000}"])
+def test_what_no_reader_could_hold_is_the_fault_of_the_file(text: str) -> None:
+    with pytest.raises(UsageError, match=r"bad.toml: (tables and lists stand|no TOML: Exceeds)"):
+        read_report(NAME, text.encode())
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"missing.toml can't be read: No such file"):
         load_report(tmp_path / "missing.toml")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
+from simharness.cli.report import new
 from simharness.errors import UsageError
 from simharness.reports.check import check_case
 from simharness.reports.imports import report_of_chat, report_of_rows
 from simharness.reports.load import read_report
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from simharness.reports.report import Case
 
 
@@ -89,6 +90,7 @@ WRONG = {
         r"x.csv:2: starts_at: '2026-03-05 14:00' has no zone; say which one: --zone",
     ),
     "an id twice": (SLOTS.replace("\n4;", "\n3;"), r"x.csv:3: id 3 is that of line 2, too; give"),
+    "a column twice": (SLOTS.replace("capacity", "id"), r"x.csv:1: two columns are named 'id'"),
     "an unknown column": (SLOTS.replace("capacity", "capcity"), r"x.csv:1: no column named 'capci"),
     "a cell too many": (SLOTS + "5;1;2;;;;;\n", r"x.csv:4: 8 cells, and there are 6 columns"),
     "no number": (SLOTS.replace(";2\n", ";two\n"), r"x.csv:2: capacity: .* can't hold 'two'; give"),
@@ -145,3 +147,26 @@ def test_events_become_rows(tmp_path: Path) -> None:
     path.write_text("no calendar", encoding="utf-8")
     with pytest.raises(UsageError, match=r"x\.ics (is no iCalendar|holds no events)"):
         report_of_rows(path, "marketplace", "slots")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("x.csv", "id,title\n0,Lamp\n", ["--rows", "x.csv", "--table", "accounts"]),
+        (
+            "x.jsonl",
+            json.dumps({"messages": [{"role": "assistant", "tool_calls": [call("\ud800", "{}")]}]}),
+            ["--chat", "x.jsonl"],
+        ),
+    ],
+)
+def test_what_cannot_be_read_again_is_not_written_over_a_file(
+    name: str, text: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text, encoding="utf-8")
+    Path("out.toml").write_text("before", encoding="utf-8")
+    command = [*options, "--product", "crm", "-o", "out.toml"]
+    told = CliRunner().invoke(new, command)
+    assert isinstance(told.exception, UsageError)
+    assert Path("out.toml").read_text(encoding="utf-8") == "before"

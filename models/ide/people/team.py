@@ -67,7 +67,8 @@ class Work:
                 yield from ide.perform(actor, "repo.fetch", {})
             case "read a file":
                 paths = [row.path for row in ide.files.table if row.mode != FOLDER]
-                yield from ide.request(actor, "open_file", path=draw.pick(paths, "row"))
+                if paths:  # the agent may have removed them all
+                    yield from ide.request(actor, "open_file", path=draw.pick(paths, "row"))
             case "look at the files":
                 yield from ide.request(actor, "list_files")
             case "search":

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 SHELL = "bash"
 NOT_FOUND = 127
+NUL = "\0"
+IGNORED = "ignored null byte in input"
 FIELDS_MAX = 20_000
 """Most words that a command may get."""
 
@@ -372,7 +374,10 @@ class Shell:
             self.status = leave.code
         self.folder, self.variables = held
         self._substituted = self.status
-        return out.text.rstrip("\n")
+        text = out.text
+        if NUL in text:
+            self._err.write(f"{SHELL}: line 1: warning: command substitution: {IGNORED}\n")
+        return text.replace(NUL, "").rstrip("\n")
 
     def _globbed(self, field: Field) -> list[str]:
         """Give the files that a pattern finds, or the word itself."""

@@ -378,7 +378,9 @@ def workdays(draw: Draw, target: str, base: date, sketch: Sketch, free: tuple[in
     # Each day of a week as a holiday, the free ones among them, and the last day.
     probes += [one(a, a + 13, (a + k, a + k)) for k in range(7)]
     probes += [one(a, a + 6, (a + 6,)), one(a + 5, a + 2), one(a, a, (a,))]
-    cases = [Case(f"{k}_days_from_{later(base, a):%d_%m}", (one(a, a + k),)) for k in range(1, 9)]
+    first = later(base, a)
+    day = f"{first.day:02}_{first.month:02}"
+    cases = [Case(f"{k}_days_from_{day}", (one(a, a + k),)) for k in range(1, 9)]
     cases += [Case(f"short_{word}", (drawn("short", 3, 9),)) for word in ("one", "two", "three")]
     cases += [Case(f"long_{word}", (drawn("long", 20, 60),)) for word in ("one", "two", "three")]
     cases += [Case(f"holiday_on_day_{k + 1}", (one(a, a + 13, (a + k,)),)) for k in range(1, 7)]

@@ -72,7 +72,8 @@ class RunningTools(ColleagueOperations):
         output is cut, which `cut` then says.
         """
         yield self.database(op)
-        ran = yield from Shell(Seat(self, op)).run(command)
+        # No shell can be given a NUL, nor does it read one in a script.
+        ran = yield from Shell(Seat(self, op)).run(command.replace("\0", ""))
         self.save(op)
         if ran.background and self.background == "hang":
             yield self.world.timer(HANG)

@@ -190,6 +190,12 @@ def host_of(url: str) -> str:
         return ""
 
 
+NUL_WARNING = (
+    "WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument "
+    "list.  Did you mean to use the --null option?"
+)
+
+
 def xargs(call: Call) -> Generator[Event, object, int]:
     """Run a command with what is piped in as its arguments."""
     try:
@@ -219,9 +225,11 @@ def xargs(call: Call) -> Generator[Event, object, int]:
         batches = [[*command, *words[i : i + size]] for i in range(0, len(words), size)]
         if not words and "r" not in options:
             batches = [command]
+    if "0" not in options and "\0" in text:
+        call.fail(NUL_WARNING)
     status = 0
     for batch in batches:
-        code = yield from run_for(call, batch)
+        code = yield from run_for(call, [word.partition("\0")[0] for word in batch])
         if code in (126, 127):
             return code
         if code:
