@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -365,7 +366,7 @@ class Loader:
             out = replace(out, effect=reader.one_of((*at, "effect"), table["effect"], Effect))
         if "reward" in table:
             reward = table["reward"]
-            if reward != NO_REWARD and type(reward) not in (int, float):
+            if reward != NO_REWARD and not (type(reward) in (int, float) and math.isfinite(reward)):
                 hint = f'give a number, or "{NO_REWARD}" where nobody can tell'
                 reader.fail((*at, "reward"), f"got {reward!r}", hint)
             out = replace(out, reward=reward)

@@ -193,6 +193,7 @@ BROKEN = {
     "an action that comes too late": (
         "seed = 1", 'until = "500ms"', r"bad.toml:34: actions\[2\].at: the action comes after `unt",
     ),
+    "no reward": ("reward = 1.0", "reward = nan", r"bad.toml:46: verdict.reward: got"),
     "an action that waits for itself": (
         'at = "1s"\nactor', 'after = "delete"\nactor', r"bad.toml:34: actions\[2\].after: no actio",
     ),
