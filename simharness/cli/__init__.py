@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "demo": (
         "simharness.cli.demo",
-        "the first episode, faulty and sound: what was seen, what was true, whose fault",
+        "some episodes, faulty and sound: what was seen, what was true, whose fault",
     ),
     "list": (
         "simharness.cli.listing",

@@ -128,7 +128,7 @@ class Reader:
 
     def one_of(self, at: Path, value: object, known: Iterable[str]) -> str:
         """Read one of some words."""
-        names = list(known)
+        names = [str(name) for name in known]
         if not isinstance(value, str) or value not in names:
             self.unknown(at, "value", value, names)
         return value
