@@ -138,12 +138,10 @@ def deeper(document: Mapping[str, Any], depth: int) -> bool:
     """Tell whether tables and lists stand in each other more than so many times."""
     level: list[Any] = [document]
     for _ in range(depth):
-        level = [
-            item
-            for value in level
-            for item in (value.values() if isinstance(value, dict) else value)
-            if isinstance(item, dict | list)
-        ]
+        inner: list[Any] = []
+        for value in level:
+            inner += value.values() if isinstance(value, dict) else value
+        level = [item for item in inner if isinstance(item, dict | list)]
     return bool(level)
 
 
