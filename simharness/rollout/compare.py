@@ -239,6 +239,11 @@ def parse_line(text: str, where: str) -> Line:
     known = isinstance(key, str) and isinstance(kind, str) and isinstance(primary, str)
     if not known or not (score is None or isinstance(score, int | float)):
         raise UsageError(f"verdict {where} lacks key, class, primary or score", hint)
+    # A bool is an int, and NaN is in no range.
+    if isinstance(score, bool) or not (score is None or 0 <= score <= 1):
+        raise UsageError(f"verdict {where} has the score {score!r:.40}, which is none", hint)
+    if kind not in {str(one) for one in Class}:
+        raise UsageError(f"verdict {where} has the class {kind!r:.40}, which is none", hint)
     scenario, seed, policy = split_key(str(key))
     return Line(
         scenario=scenario,

@@ -74,6 +74,9 @@ def test_real_runs_are_compared(cli: Cli) -> None:
         ("", "holds no verdict"),
         ("nonsense\n", "line 1 is no JSON"),
         ("[]\n", "line 1 lacks key"),
+        ('{"key": "x", "class": "ok", "primary": "", "score": NaN}\n', "has the score nan"),
+        ('{"key": "x", "class": "ok", "primary": "", "score": 99}\n', "has the score 99"),
+        ('{"key": "x", "class": "alien", "primary": "", "score": 1}\n', "has the class 'alien'"),
         ('{"key": "x", "class": "ok", "primary": "", "score": 1}\n', "key 'x' is not readable"),
         (
             '{"key": "a/b:1:p", "class": "ok", "primary": "", "score": 1.0}\n' * 2,
