@@ -70,13 +70,17 @@ def test_demo_is_what_the_readme_shows_each_time_and_names_commands_that_work(cl
         assert cli(*line.split()).code == 0, line
 
 
-def test_demo_takes_seconds(spawn: Spawn) -> None:
-    # The processor's, since others may be at work on the machine; these make it slower as well,
-    # so that 4 s on a quiet machine were 5.5 on a busy one.
+def test_demo_takes_less_than_five_seconds(spawn: Spawn) -> None:
+    # The processor's, since others may be at work on the machine; a second time where the first had
+    # to compile what it imports.
+    assert any(seconds_of_demo(spawn) < 5 for _ in range(2))
+
+
+def seconds_of_demo(spawn: Spawn) -> float:
     begin = getrusage(RUSAGE_CHILDREN)
     assert spawn("demo").code == 0
     end = getrusage(RUSAGE_CHILDREN)
-    assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 10
+    return end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
 
 
 # list
