@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simharness.blame.attribution import judge
-from simharness.blame.case import story_of_episode
+from simharness.blame.attribution import judge_case
+from simharness.blame.case import case_of
 from simharness.episode.play import drive
 from simharness.findings.detect import harness_findings
 from simharness.findings.story import AGENT
@@ -79,8 +79,10 @@ def measured(episode: Episode, policy: Policy) -> Measured:
     start = time.perf_counter()
     drive(episode, policy)
     seconds = time.perf_counter() - start
-    verdict = judge(episode, policy, policy)
-    story = story_of_episode(episode)
+    # What is asked of the story below is asked of the one that was judged.
+    case = case_of(episode, policy, policy)
+    verdict = judge_case(case)
+    story = case.story
     found = [f for f in harness_findings(story) if f.code.startswith("H")]
     attempts, met = contention(story)
     caches = episode.product.caches()
