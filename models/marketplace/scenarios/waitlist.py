@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import (
@@ -262,6 +263,10 @@ class Waitlist(MarketTask):
         """Give the facts of the prompt."""
         story: Any = instance
         ids = own_ids()
+        wish = wish_of(story)
+        if not FALLBACKS[story["fallback"]]:
+            # The prompt tells nothing of what would do instead, where nothing is to be booked.
+            wish = replace(wish, price_max=0, gap=0)
         return {
             "customer_id": ids.customer,
             "slot_id": ids.slot,
@@ -269,7 +274,7 @@ class Waitlist(MarketTask):
             "fallback": story["fallback"] != "none",
             "coupon": "",
             "percent": 0,
-            **wish_of(story).brief(),
+            **wish.brief(),
         }
 
     def goal(
