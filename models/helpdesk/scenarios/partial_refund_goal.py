@@ -94,7 +94,7 @@ class Judge:
             f"of {charge} went back {moved} {self.truth.bought.currency} ({refunds}), "
             f"due were {dues[0]}"
         )
-        keys = tuple(f"refunds:{change.key}.amount" for change in sent)
+        keys = tuple(f"refunds:{change.key}.amount" for change in sent) or (f"{charge}.amount",)
         return Criterion("exactly what was due is back", moved in dues, told, keys)
 
     def _taxes(self, sent: list[Change], dues: list[int]) -> Criterion:
@@ -110,9 +110,12 @@ class Judge:
                 wrong.append(f"refunds:{row.id} has a tax of {row.tax}, due are {wanted}")
         name = "with its net and tax"
         if not sent:
-            return Criterion(name, 0 in dues, "nothing has gone back")
+            return Criterion(
+                name, 0 in dues, "nothing has gone back", (f"charges:{charge.id}.amount",)
+            )
         told = "; ".join(wrong) or "net and tax are as they should be"
-        return Criterion(name, not wrong, told)
+        keys = tuple(f"refunds:{change.key}.{part}" for change in sent for part in ("net", "tax"))
+        return Criterion(name, not wrong, told, keys)
 
     # --- the ticket -------------------------------------------------------------------------------
 
