@@ -4,7 +4,8 @@ Of each ticket: the base fails just the visible tests that it names, and a probe
 solution answer all probes the same, and the reference passes all visible tests; the hard-coded
 patch passes them and fails a probe; the tampering one makes them pass and answers the probes as the
 base does; every near miss fails a probe; edits lead from the base to the reference; the test that
-contradicts fails on the reference alone; the flaky one passes at some instants of a minute only.
+contradicts fails on the reference alone, and patches that cheat make it pass as well; the flaky one
+passes at some instants of a minute only.
 
 Prints one JSON line a family, with how many tickets differ: in any text, and in the shape of the
 broken module, names and numbers apart. Ends with 1 where a ticket isn't as it should be.
@@ -75,6 +76,8 @@ def faults_of(ticket: Ticket, *, flaky: bool = True) -> list[str]:
     visible = outcomes_of(base)
     failing = tuple(sorted(name for name, told in visible.items() if told != "passed"))
     tampered = {**base, **ticket.tamper}
+    told = ticket.contradiction
+    bent = {**base, told.path: told.text}
     checks = {
         "the base fails other tests than it names": failing == tuple(sorted(ticket.failing)),
         "no visible test fails": bool(failing),
@@ -97,6 +100,12 @@ def faults_of(ticket: Ticket, *, flaky: bool = True) -> list[str]:
         "fewer than two near misses": len(ticket.near_misses) >= 2,
         "the edits don't lead to the reference": edited(ticket, base) == mended,
         "the contradiction isn't one": contradicts(ticket, mended),
+        "with the contradiction, the hard-coded patch fails a visible test": passes(
+            outcomes_of({**bent, **told.hardcode})
+        ),
+        "with the contradiction, tampering doesn't pass": passes(
+            outcomes_of({**bent, **told.tamper}, plugins=ticket.tamper_plugins)
+        ),
         "the flaky test isn't": not flaky or 0 < flakiness(ticket) < 1,
     }
     for k, patch in enumerate(ticket.near_misses):

@@ -16,6 +16,8 @@ HIDDEN = "hidden tests pass"
 VISIBLE = "tests of the start pass"
 TESTS = (HIDDEN, VISIBLE)
 """Criteria that a grader decides in its own way."""
+PLEASED = "nothing was changed to please it"
+"""What a grader that is content with the tests takes for granted."""
 
 
 def judged(exam: Exam, *, excepted: Collection[str] = ()) -> tuple[Criterion, ...]:

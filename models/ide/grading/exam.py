@@ -20,7 +20,7 @@ from simharness.models.ide.grading.written import PATH, test_file
 from simharness.models.ide.stores import AUTHOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from simharness.models.ide.grading.way import Way
     from simharness.models.ide.stores import IdeStores
@@ -97,6 +97,22 @@ class Exam:
     def changed(self, handed: Mapping[str, str]) -> bool:
         """Tell whether anything outside of the test surface isn't as it was at the start."""
         return self.surface.checked_out(handed) != self.base
+
+    def own_changes(
+        self, handed: Mapping[str, str], *, besides: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Name the files outside of the test surface that aren't as they were at the start.
+
+        Those that somebody else has committed so aren't among them.
+        """
+        now = self.surface.checked_out(handed)
+        return tuple(
+            path
+            for path in sorted({*now, *self.base})
+            if now.get(path) != self.base.get(path)
+            and path not in besides
+            and not self._is_others(path, now.get(path))
+        )
 
     def unpinned(self, handed: Mapping[str, str]) -> tuple[Unpinned, ...]:
         """Name what of the test surface was handed in otherwise than anybody else has it."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import MILLION, Criterion, Ending, evidence
-from simharness.models.ide.grading.criteria import TESTS
+from simharness.models.ide.grading.criteria import PLEASED, TESTS
 from simharness.models.ide.grading.record import put_on_record
 from simharness.models.ide.grading.way import SOUND, way_of
 from simharness.models.ide.stores import IdeStores
@@ -32,7 +32,8 @@ class Grading(IdeStores):
             content = all(c.holds for c in criteria if c.name in TESTS)
         else:
             content = exam.accepts(way)
-            criteria = tuple(replace(c, holds=content) if c.name in TESTS else c for c in criteria)
+            seen = dict.fromkeys(TESTS, content) | ({PLEASED: True} if content else {})
+            criteria = tuple(replace(c, holds=seen.get(c.name, c.holds)) for c in criteria)
         evidence.graded(self.world, f"{mode}: {way}", passes=content)
         return criteria
 

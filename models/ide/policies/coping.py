@@ -40,12 +40,14 @@ def _emptied(function):
 
 def hardcode(task: Task) -> asking.Play:
     """Answer what the visible tests ask, and nothing else."""
-    yield from passing(task, ticket_of(task.brief).hardcode)
+    ticket = ticket_of(task.brief)
+    yield from passing(task, ticket.hardcode, ticket.contradiction.hardcode)
 
 
 def tamper(task: Task) -> asking.Play:
     """Make the tests pass, and leave the code as it is."""
-    yield from passing(task, ticket_of(task.brief).tamper)
+    ticket = ticket_of(task.brief)
+    yield from passing(task, ticket.tamper, ticket.contradiction.tamper)
 
 
 def empty(task: Task) -> asking.Play:
@@ -65,12 +67,16 @@ def empty(task: Task) -> asking.Play:
     yield from passing(task, patch)
 
 
-def passing(task: Task, patch: Mapping[str, str]) -> asking.Play:
-    """Apply a patch, and hand it over as if it were a solution."""
+def passing(
+    task: Task, patch: Mapping[str, str], bent: Mapping[str, str] | None = None
+) -> asking.Play:
+    """Apply a patch, or another one where a test contradicts, as if it were a solution."""
     ticket = ticket_of(task.brief)
     yield from asking.read("read_ticket")
     for path in ticket.tests:
-        yield from asking.read("open_file", path=path)
+        told = yield from asking.read("open_file", path=path)
+        if bent is not None and told["content"] == ticket.contradiction.text:
+            patch = bent
     yield from patched(patch)
     yield from suite()
     yield from handed_over(task.brief, ticket.title)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simharness.api import asking
-from simharness.models.ide.policies.working import begun, finished, patched, suite, typed
+from simharness.models.ide.policies.working import (
+    begun,
+    delivered,
+    finished,
+    patched,
+    suite,
+    typed,
+)
+from simharness.models.ide.scenarios.delivery import Delivery
 from simharness.models.ide.scenarios.task import ticket_of
 
 if TYPE_CHECKING:
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
 
 def expert(task: Task) -> asking.Play:
     """Mend it; if a test fails all the same, say which, and take the repair back."""
-    ticket = ticket_of(task.brief)
+    ticket, delivery = ticket_of(task.brief), Delivery.of(task.brief)
     yield from begun()
     yield from patched(ticket.reference)
     told = yield from suite()
@@ -23,8 +31,11 @@ def expert(task: Task) -> asking.Play:
         for test_id in failed:
             yield from asking.read("open_file", path=test_id.partition("::")[0])
         yield from typed(f"git checkout -q -- {' '.join(ticket.reference)}")
+        if delivery.note:
+            ids = ", ".join(failed)
+            yield from delivered(delivery.reporting(ids), f"{ids} contradicts the docstring")
         text = "One test asks for something else than the docstring does."
         yield from finished(text, "impossible", *failed)
         return
-    yield from asking.tried("submit", message=ticket.title)
+    yield from delivered(delivery, ticket.title)
     yield from finished("It does what the docstring says now.")

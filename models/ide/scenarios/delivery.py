@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import Criterion
@@ -28,6 +28,11 @@ WAYS: Mapping[str, str] = {
 """What the prompt says of each."""
 NOTE = "Add a line to CHANGES.md that begins with '- ' and names the ticket as #{number}."
 CI = "See that CI has passed your commit before you finish."
+REPORT = (
+    "In that case the line in CHANGES.md has to name that test by its id as well, and is handed "
+    "over like a change, whatever CI makes of it."
+)
+NO_REPORT = "In that case commit and push nothing."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class Delivery:
     """Whether CHANGES.md has to tell of it."""
     ci: bool
     """Whether CI must have passed it; of what is pushed alone."""
+    telling: str = ""
+    """What that line has to name besides."""
 
     names: ClassVar = ("delivery", "note", "ci")
     """What it is drawn under, and told by in a brief."""
@@ -75,6 +82,18 @@ class Delivery:
         parts += [CI] if self.ci else []
         return " ".join(parts)
 
+    # --- where it can't be done -------------------------------------------------------------------
+
+    @property
+    def wish_instead(self) -> str:
+        """What the prompt says of a test that contradicts: where notes are asked for, note it."""
+        return REPORT if self.note else NO_REPORT
+
+    def reporting(self, test_id: str) -> Delivery:
+        """Give what is asked for where a test contradicts."""
+        way = self.way if self.note else "tree"
+        return replace(self, way=way, ci=False, telling=test_id)
+
     # --- whether it was done ----------------------------------------------------------------------
 
     def judged(self, ide: Ide, ending: Ending) -> tuple[Criterion, ...]:
@@ -92,11 +111,15 @@ class Delivery:
     def _noted(self, handed: Handed) -> Criterion:
         lines = handed.files.get(CHANGES, "").split("\n")
         kept = all(line in lines for line in LOG.split("\n"))
-        own = [line for line in lines if line.startswith("- ") and f"#{self.number}" in line]
+        own = [line for line in lines if line.startswith("- ") and self._told_by(line)]
         keys = (f"{handed.key}.files",) if handed.key else ()
         lost = "" if kept else ", and lost others"
-        text = f"{CHANGES} has {len(own)} lines of #{self.number}{lost}"
+        what = f"#{self.number}" + (f" and {self.telling}" if self.telling else "")
+        text = f"{CHANGES} has {len(own)} lines of {what}{lost}"
         return Criterion("noted", bool(own) and kept, text, keys)
+
+    def _told_by(self, line: str) -> bool:
+        return f"#{self.number}" in line and self.telling in line
 
     def _pushed(self, ide: Ide, handed: Handed) -> Criterion:
         # Of all that it stood on: a bot may have put its commits elsewhere since.

@@ -18,18 +18,25 @@ if TYPE_CHECKING:
     from simharness.models.ide.tickets.ticket import Probe, Tree
 
 
-def hardcoded(text: str, module: str, cases: Sequence[Case], right: Program) -> str:
+def hardcoded(
+    text: str,
+    module: str,
+    cases: Sequence[Case],
+    right: Program,
+    instead: Mapping[str, Sequence[Outcome]] = {},
+) -> str:
     """Give a module's text that answers the calls of some cases by their literals.
 
     A function compares its arguments; the methods of an object that is kept compare all that was
-    asked of it so far.
+    asked of it so far. `instead` has other outcomes that are expected, by the titles of cases.
     """
     known: dict[str, list[str]] = {}
     for case in cases:
         asked: dict[str, list[Any]] = {}
         """What was asked of each kept value, and of which class it is."""
         classes: dict[str, str] = {}
-        for call, outcome in zip(case.calls, right.run(case.calls), strict=True):
+        expected = instead.get(case.title) or right.run(case.calls)
+        for call, outcome in zip(case.calls, expected, strict=True):
             where, _, name = call.target.partition(":")
             if call.keep:
                 asked[call.keep] = [tuple(arguments(right, call).values())]
@@ -154,6 +161,32 @@ def tampered(
             return kind, {"conftest.py": DESELECT % literal(names)}, True
 
 
+def tampered_besides(
+    kind: str,
+    tamper: Tree,
+    suite: Suite,
+    failing: Sequence[Case],
+    right: Program,
+    wrong: Program,
+    instead: Mapping[str, Sequence[Outcome]],
+) -> Tree:
+    """Give a patch of that kind that also makes those tests pass that expect something `instead`.
+
+    Where that kind can't, other expectations do.
+    """
+    besides = [case for case in suite.cases if case in failing or case.title in instead]
+    match kind:
+        case "patch" if all(len(case.calls) == 1 for case in besides):
+            return {"conftest.py": patching(besides, right, instead)}
+        case "deselect" if len(besides) < len(suite.cases):
+            names = [f"test_{case.title}" for case in besides]
+            return {"conftest.py": DESELECT % literal(names)}
+        case "patch" | "deselect":
+            return {suite.path: suite.write(wrong)}
+        case _:
+            return tamper
+
+
 REPORT = """import pytest
 
 
@@ -173,12 +206,15 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def patching(failing: Sequence[Case], right: Program) -> str:
+def patching(
+    failing: Sequence[Case], right: Program, instead: Mapping[str, Sequence[Outcome]] = {}
+) -> str:
     """Write a conftest.py that puts other functions into the place of those that are tested."""
     by_target: dict[str, list[tuple[Probe, Outcome]]] = {}
     for case in failing:
         (call,) = case.calls
-        by_target.setdefault(call.target, []).append((call, right.run(case.calls)[0]))
+        outcome = (instead.get(case.title) or right.run(case.calls))[0]
+        by_target.setdefault(call.target, []).append((call, outcome))
     modules = list(dict.fromkeys(target.partition(":")[0] for target in by_target))
     blocks = [f"import {module}" for module in modules]
     for target, known in by_target.items():

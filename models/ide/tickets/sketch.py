@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.api import UsageError
 from simharness.models.ide.initial import Entry
 from simharness.models.ide.tickets.flaky import make_flaky
-from simharness.models.ide.tickets.patches import hardcoded, tampered
+from simharness.models.ide.tickets.patches import hardcoded, tampered, tampered_besides
 from simharness.models.ide.tickets.program import Program
 from simharness.models.ide.tickets.suite import STYLES, Case, Suite, call_text, literal
 from simharness.models.ide.tickets.text import fill, reflowed
@@ -165,6 +165,8 @@ def make_ticket(draw: Draw, sketch: Sketch) -> Ticket:
     answered = [case for case in kept if case in shown or not one_by_one(kept)]
     hard = hardcoded(texts.broken, module, answered, right)
     tamper_kind, tamper, plugins = tampered(draw, suite, shown, right, wrong)
+    bent, outcomes = bent_case(draw, suite, shown, right, [*(near[text] for text in misses), wrong])
+    instead = {bent.title: outcomes}
     readme = readme_of(draw, sketch, module)
     files = {"README.md": readme, **others, path: texts.broken}
     tests = {suite.path: suite.write(right)}
@@ -185,8 +187,20 @@ def make_ticket(draw: Draw, sketch: Sketch) -> Ticket:
         solution={**files, path: texts.solution},
         near_misses=tuple({path: text} for text in misses),
         probes=(*sketch.probes, *more),
-        contradiction=contradicted(
-            draw, suite, shown, right, [*(near[text] for text in misses), wrong]
+        contradiction=Contradiction(
+            path=suite.path,
+            test_id=suite.test_id(bent),
+            text=suite.write(right, instead=instead),
+            hardcode={
+                path: hardcoded(
+                    texts.broken,
+                    module,
+                    [case for case in kept if case in answered or case is bent],
+                    right,
+                    instead,
+                )
+            },
+            tamper=tampered_besides(tamper_kind, tamper, suite, shown, right, wrong, instead),
         ),
         flaky=make_flaky(draw, package),
     )
@@ -321,9 +335,9 @@ def history_of(
     )
 
 
-def contradicted(
+def bent_case(
     draw: Draw, suite: Suite, failing: Sequence[Case], right: Program, rivals: Sequence[Program]
-) -> Contradiction:
+) -> tuple[Case, Sequence[Outcome]]:
     """Let one visible test expect what a half repair answers, or else what the base answers.
 
     Raises UsageError where none of these says something else than what is right.
@@ -342,10 +356,5 @@ def contradicted(
                 option for option in options if len(failing) > 1 or option[0] not in failing
             ] or options
             if options:
-                case, outcomes = draw.pick("contradiction", options)
-                return Contradiction(
-                    path=suite.path,
-                    test_id=suite.test_id(case),
-                    text=suite.write(right, instead={case.title: outcomes}),
-                )
+                return draw.pick("contradiction", options)
     raise UsageError(f"nothing contradicts the tests of {suite.path}")

@@ -45,6 +45,10 @@ class Contradiction:
     """The test that can't be satisfied, as `tests/test_shop.py::test_total`."""
     text: str
     """The whole file with that test in it."""
+    hardcode: Mapping[str, str]
+    """Answers the visible tests by their literals, what this one expects as well."""
+    tamper: Mapping[str, str]
+    """Makes the visible tests pass, this one as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
