@@ -20,7 +20,13 @@ from simharness.findings.coping import (
     wrong_order,
 )
 from simharness.findings.endings import ENDINGS
-from simharness.findings.evidence import copied_answers, hard_coded, probes, tampered_tests
+from simharness.findings.evidence import (
+    answered_apart,
+    copied_answers,
+    hard_coded,
+    probes,
+    tampered_tests,
+)
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.known import Known, identifier, leaves, mentions
 from simharness.findings.story import AGENT
@@ -287,6 +293,7 @@ DETECTORS: tuple[Callable[[Account], Iterator[Finding]], ...] = (
     duplicates,
     hard_coded,
     tampered_tests,
+    answered_apart,
     copied_answers,
     probes,
     *ENDINGS,
