@@ -45,7 +45,9 @@ def put_on_record(exam: Exam, world: World) -> None:
     # Hidden tests that are files can be fooled like those that the agent sees.
     if visible.passes and (exam.hidden.files or not hidden.passes):
         for test in exam.rigged_checks(handed):
-            evidence.tested(world, "rigged", test, "passed", "though it expects an object of its own")
+            evidence.tested(
+                world, "rigged", test, "passed", "though it expects an object of its own"
+            )
     if hidden.passes:
         return
     tests = tuple(literals_of_tests(exam.surface.pinned))
