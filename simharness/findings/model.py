@@ -97,7 +97,8 @@ def misread(account: Account) -> Iterator[Finding]:
             if name in VERSION_ARGUMENTS:
                 wrong = not refused_with(account, turn, value)
             else:
-                wrong = name != "id" and not so_far.has_amount(value)
+                part = 0 < value < told and has_made(account, turn, name, value)
+                wrong = name != "id" and not part and not so_far.has_amount(value)
             if wrong:
                 yield account.noted(
                     "M110",
@@ -110,6 +111,16 @@ def misread(account: Account) -> Iterator[Finding]:
                     given=value,
                     shown=told,
                 )
+
+
+def has_made(account: Account, turn: Turn, name: str, value: int) -> bool:
+    """Tell whether a call made a row with a value of its own, as a refund of a part of a charge."""
+    return any(
+        commit.before == 0 and value == commit.changes.get(number)
+        for commit in turn.commits
+        for number in commit.changes
+        if account.story.column(commit.table, number) == name
+    )
 
 
 def refused_with(account: Account, turn: Turn, version: int) -> bool:

@@ -77,6 +77,23 @@ def test_a_number_shown_otherwise_unless_given_elsewhere(percent: int, misread: 
 
 
 @pytest.mark.parametrize(
+    ("amount", "made", "misread"),
+    [
+        (600, (("deals", 8, 1, {"amount": 600}),), False),
+        (600, (("deals", 8, 1, {"amount": 500}),), True),  # it made another amount
+        (600, (("deals", 7, 2, {"amount": 600}),), True),  # it changed the row that was shown
+        (1600, (("deals", 8, 1, {"amount": 1600}),), True),  # more than there is
+        (600, (), True),
+    ],
+)
+def test_a_part_that_made_a_row_of_its_own_is_no_misreading(
+    amount: int, made: tuple[Made, ...], misread: bool
+) -> None:
+    play = Play().read(deal(amount=1000)).write("quote", *made, deal_id=7, amount=amount)
+    assert ("M110" in decisive(play.finish().failed())) is misread
+
+
+@pytest.mark.parametrize(
     ("args", "stranger"),
     [
         ({"deal_id": 7}, False),
