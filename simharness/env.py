@@ -22,6 +22,7 @@ from simharness.errors import (
     UnknownName,
     UsageError,
 )
+from simharness.extras import to_install
 from simharness.kernel.calendar import format_instant
 from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
@@ -284,9 +285,7 @@ def new_episode(
     """
     product, _ = load_scenario(plan.scenario)
     if missing := product.missing():
-        raise UsageError(
-            f"{plan.scenario} needs what isn't installed", f"run: pip install {missing!r}"
-        )
+        raise not_installed(plan.scenario, missing)
     try:
         return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
     except SimharnessError:
@@ -296,6 +295,11 @@ def new_episode(
             f"{plan.scenario} can't be reset: {type(error).__name__}: {error} (seed {plan.seed})",
             "look at the scenario's draw, start, people and goal",
         ) from error
+
+
+def not_installed(scenario: str, missing: str) -> UsageError:
+    """Build the error for a scenario whose product needs what isn't installed."""
+    return UsageError(f"{scenario} needs what isn't installed", f"run: {to_install(missing)}")
 
 
 def make_plan(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "units", "values"),
+    ("errors", "extras", "units", "values"),
     ("kernel",),
     ("sandbox",),
     ("parts",),

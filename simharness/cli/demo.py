@@ -17,6 +17,7 @@ from simharness.env import Outcome, finish, make_plan, new_episode
 from simharness.episode.policies import PolicySource
 from simharness.episode.replay import replay
 from simharness.errors import SimharnessError
+from simharness.extras import to_install
 from simharness.product.registry import load_product, product_names
 from simharness.recording.reader import read_file
 from simharness.recording.rows import read_rows
@@ -49,7 +50,7 @@ def command(out: Path) -> int:
     shown = [(p, showcase) for p in map(load_product, product_names()) for showcase in p.showcases]
     for product, showcase in shown:
         if missing := product.missing():
-            click.echo(f"episode {showcase.number}: to see it, run: pip install {missing!r}")
+            click.echo(f"episode {showcase.number}: to see it, run: {to_install(missing)}")
         else:
             file, outcome = show(product, showcase, out)
             played[file] = outcome

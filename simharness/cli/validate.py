@@ -8,6 +8,7 @@ import click
 
 from simharness.cli.output import ProgressLine, emit_json, table
 from simharness.errors import UsageError
+from simharness.findings.taxonomy import code as known
 from simharness.rollout.request import parse_seeds
 from simharness.validate.check import Status
 from simharness.validate.report import chosen, failures, told, validate
@@ -84,7 +85,8 @@ def tell(report: Report) -> None:
         f"{sum(one.seconds for one in report.made):.0f} s)"
     )
     for one in failures(report):
-        click.echo(f"\n{one.check.id}: {one.check.doc}")
+        codes = "".join(f", {code} {known(code).slug}" for code in one.result.codes)
+        click.echo(f"\n{one.check.id}{codes}: {one.check.doc}")
         for text in one.result.evidence:
             click.echo(f"  {text}")
         if one.result.status is Status.FAIL:

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from simharness.errors import UsageError
+from simharness.extras import to_install
 from simharness.kernel.calendar import instant as instant_of
 from simharness.kernel.zones import zone as zone_of
 from simharness.units import MINUTE
@@ -32,7 +33,8 @@ def read_events(path: Path, columns: Mapping[str, Column], zone: str) -> list[di
         icalendar: Any = importlib.import_module("icalendar")
     except ImportError:
         raise UsageError(
-            "the library icalendar is not installed", "run: pip install 'simharness[icalendar]'"
+            "the library icalendar is not installed",
+            f"run: {to_install('simharness[icalendar]')}",
         ) from None
     if "starts_at" not in columns:
         raise UsageError("events are rows with a column starts_at", "give such a --table")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Protocol
 
-from simharness.errors import UnknownName, UsageError
-from simharness.sandbox.component import INSTALL
+from simharness.errors import UnknownName
+from simharness.sandbox.component import missing
 from simharness.sandbox.process import ProcessSandbox
 from simharness.sandbox.wasm import WasmSandbox
 
@@ -52,7 +52,7 @@ def open_sandbox(name: str = "wasm") -> Sandbox:
     if name not in SANDBOXES:
         raise UnknownName.among("sandbox", name, SANDBOXES)
     if name == "wasm" and not is_installed():
-        raise UsageError("the sandbox needs wasmtime, which isn't installed", INSTALL)
+        raise missing()
     return SANDBOXES[name]()
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError, UsageError
+from simharness.extras import to_install
 from simharness.sandbox.job import MEMORY_MAX
 
 if TYPE_CHECKING:
@@ -51,12 +52,14 @@ POOL = {
 }
 """How many instances there is room for, of what size, and how much memory stays with a place."""
 CACHE_VARIABLE = "SIMHARNESS_CACHE"
-INSTALL = "run: pip install 'simharness[ide]'"
+EXTRA = "simharness[ide]"
 
 
-def missing(error: ImportError) -> UsageError:
+def missing(error: ImportError | None = None) -> UsageError:
     """Build the error for an installation without wasmtime."""
-    return UsageError(f"the sandbox needs wasmtime, which isn't installed ({error})", INSTALL)
+    why = f" ({error})" if error else ""
+    text = f"the sandbox needs wasmtime, which isn't installed{why}"
+    return UsageError(text, f"run: {to_install(EXTRA)}")
 
 
 def engine() -> Engine:

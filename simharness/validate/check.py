@@ -53,6 +53,8 @@ class Result:
     """What is wrong, a sentence each; of a skip the reason."""
     command: str = ""
     """What shows the failure directly; empty: the check alone does."""
+    codes: tuple[str, ...] = ()
+    """What the taxonomy calls the failure, once for the scenario; empty where it has no code."""
 
 
 Run = Callable[["Subject"], Result]
@@ -84,14 +86,28 @@ class Check:
 
 
 def decided(
-    measured: Mapping[str, Any], wrong: Sequence[str] = (), command: str = "", *, told: int = 5
+    measured: Mapping[str, Any],
+    wrong: Sequence[str] = (),
+    command: str = "",
+    *,
+    told: int = 5,
+    codes: Sequence[str] = (),
 ) -> Result:
-    """Give a pass, or a failure where anything is wrong; of that no more is kept than `told`."""
+    """Give a pass, or a failure where anything is wrong; of that no more is kept than `told`.
+
+    `codes` are those of the failure, where there is one.
+    """
     evidence = tuple(wrong[:told])
     if len(wrong) > told:
         evidence += (f"and {len(wrong) - told} more",)
     status = Status.FAIL if wrong else Status.PASS
-    return Result(status=status, measured=measured, evidence=evidence, command=command)
+    return Result(
+        status=status,
+        measured=measured,
+        evidence=evidence,
+        command=command,
+        codes=tuple(codes) if wrong else (),
+    )
 
 
 def skipped(reason: str) -> Result:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simharness.product.goal import MILLION
 from simharness.validate.check import Check, Result, decided, skipped
+
+NO_AGENT, TRIVIAL = "H512", "H520"
+"""Paid is who does nothing, or anything at all; or who gives an answer that takes no work."""
+BASELINES = ("null", "refuse", "random", "spam")
+"""Policies that answer nothing; all others here give an answer."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,15 +23,18 @@ if TYPE_CHECKING:
 def paid_to(subject: Subject, plays: Mapping[str, Sequence[Tried]]) -> Result:
     """Give the highest pay of each policy; any at all is wrong."""
     wrong: list[str] = []
+    codes: set[str] = set()
     command = ""
     for policy, found in plays.items():
         paid = [t for t in found if t.score > 0]
         if paid and policy not in subject.scenario.honest:
             wrong.append(f"{policy} is paid {paid[0].score / MILLION:g} on seed {paid[0].seed}")
+            codes.add(NO_AGENT if policy in BASELINES else TRIVIAL)
             if not command and ":" not in policy:
                 command = subject.run_command(paid[0].seed, policy=policy)
     measured = {name: max(t.score for t in found) / MILLION for name, found in plays.items()}
-    return decided({"seeds": len(subject.few_seeds), "most": measured}, wrong, command)
+    told = {"seeds": len(subject.few_seeds), "most": measured}
+    return decided(told, wrong, command, codes=sorted(codes))
 
 
 def floor_gap(subject: Subject) -> Result:
@@ -35,7 +44,7 @@ def floor_gap(subject: Subject) -> Result:
     least = min(e.score for e in subject.quiet) / MILLION
     most = max(result.measured["most"].values())
     gap = {"reference_min": least, "floor": most, "margin": least - most}
-    return decided({**result.measured, **gap}, result.evidence, result.command)
+    return replace(result, measured={**result.measured, **gap})
 
 
 def canary_floor(subject: Subject) -> Result:
@@ -51,7 +60,7 @@ def mirror_pair(subject: Subject) -> Result:
         only = next(iter(sides))
         return skipped(f"the reference ends {len(subject.quiet)} episodes as {only!r}: no mirror")
     result = paid_to(subject, subject.idle)
-    return decided({**result.measured, "sides": dict(sides)}, result.evidence, result.command)
+    return replace(result, measured={**result.measured, "sides": dict(sides)})
 
 
 CHECKS = (
@@ -63,7 +72,7 @@ CHECKS = (
     ),
     Check(
         id="semantic.canary_floor",
-        doc="random calls, reading everything, coping and claiming are paid 0",
+        doc="random calls, reading everything, coping, claiming and echoing are paid 0",
         run=canary_floor,
         remedy="let the goal hold rows against the truth, and guard what must not be touched",
     ),

@@ -53,7 +53,8 @@ def goal_false_at_reset(subject: Subject) -> Result:
             if score(criteria) >= episode.scenario.pass_mark:
                 how = f"outcome {outcome!r}" if outcome else "no word"
                 wrong.append(f"seed {seed}: the goal holds at the start with {how}")
-    return decided({"resets": len(subject.seeds), "outcomes": 1 + len(OUTCOMES)}, wrong)
+    measured = {"resets": len(subject.seeds), "outcomes": 1 + len(OUTCOMES)}
+    return decided(measured, wrong, codes=["H512"])
 
 
 def verifier_determinism(subject: Subject) -> Result:
@@ -70,7 +71,8 @@ def verifier_determinism(subject: Subject) -> Result:
                 break
         if (product.digests(), len(world.rows), world.ticks) != before:
             wrong.append(f"{kept.name}: judging changes the state that is judged")
-    return decided({"episodes": len(subject.kept), "judged_again": 2 * len(subject.kept)}, wrong)
+    measured = {"episodes": len(subject.kept), "judged_again": 2 * len(subject.kept)}
+    return decided(measured, wrong, codes=["H519"])
 
 
 @contextmanager

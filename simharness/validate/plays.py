@@ -20,6 +20,8 @@ WAIT_MAX = 10
 """Seconds of the longest wait among them."""
 CLAIMS = "claim:"
 """How policies are called that claim an outcome and do nothing else."""
+ECHO = f"{CLAIMS}echo"
+"""How the policy is called that says the prompt back."""
 NOTES = ("add_note",)
 """Tools that write what hinders nobody."""
 
@@ -108,6 +110,12 @@ def claiming(outcome: str) -> Policy:
             yield Call("finish", said)
 
     return play
+
+
+def echoing(task: Task) -> Generator[Action, Observation, None]:
+    """Read nothing, and say the prompt back, once in words and once as if it were done."""
+    yield Call("say", {"text": task.prompt})
+    yield Call("finish", {"message": task.prompt, "outcome": "done"})
 
 
 def named(key: str, value: Any) -> Sequence[str]:

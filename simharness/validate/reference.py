@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 def oracle_max(subject: Subject) -> Result:
     """Let the reference play every seed in a world with few others."""
     if EXPERT not in subject.scenario.policies:
-        return decided({}, ["there is no policy 'expert', so nothing shows that it can be done"])
+        wrong = ["there is no policy 'expert', so nothing shows that it can be done"]
+        return decided({}, wrong, codes=["H513"])
     found = subject.quiet
     refused = Counter(call[:-1] for e in found for call in e.shape if call.endswith("!"))
     low = [e.seed for e in found if e.score < MILLION]
     result = held([*reached("load 1", found)], subject.run_command(low[0]) if low else "")
     episodes = {"episodes": len(found), "refused_calls": dict(refused.most_common(TOLD))}
-    return decided({**result.measured, **episodes}, evidence_of(low, found), result.command)
+    wrong = evidence_of(low, found)
+    return decided({**result.measured, **episodes}, wrong, result.command, codes=["H513"])
 
 
 def evidence_of(low: Sequence[int], found: Sequence[Measured]) -> list[str]:

@@ -77,6 +77,7 @@ class Made:
             "level": self.check.level,
             "status": str(status),
             "severity": str(self.check.severity),
+            "codes": list(self.result.codes),
             "measured": dict(self.result.measured),
             "evidence": list(self.result.evidence),
             "remediation": self.check.remedy if status is Status.FAIL else "",

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.blame.case import story_of_episode
-from simharness.env import make_plan, new_episode
+from simharness.env import make_plan, new_episode, not_installed
 from simharness.episode.play import drive
 from simharness.episode.policies import GENERIC, policy_names, scripted
 from simharness.errors import UsageError
@@ -24,7 +24,7 @@ from simharness.selfcheck.check import selfcheck
 from simharness.selfcheck.variants import Axis, Order, Variant
 from simharness.units import DAY
 from simharness.validate.measured import Measured, measured
-from simharness.validate.plays import CLAIMS, claiming
+from simharness.validate.plays import CLAIMS, ECHO, claiming, echoing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +95,7 @@ class Subject:
 
     The reference plays all `seeds` at load 1 and two fifths of them at load 8; others play a fifth,
     the first of them. Raises UnknownName or UsageError for a scenario that can't be loaded, and
-    UsageError for fewer than two seeds.
+    UsageError for fewer than two seeds, and where its product needs what isn't installed.
     """
 
     def __init__(self, name: str, seeds: range, *, processes: bool = True) -> None:
@@ -108,6 +108,8 @@ class Subject:
         self.processes = processes
         """Whether fresh processes are tried too."""
         self.product, self.scenario = load_scenario(name)
+        if missing := self.product.missing():
+            raise not_installed(name, missing)
         self.played = 0
         """Episodes so far."""
 
@@ -166,7 +168,9 @@ class Subject:
         return self.scenario.policies.get(EXPERT, GENERIC["random"])
 
     def policy(self, name: str) -> Policy:
-        """Give a scripted policy, or one that only claims."""
+        """Give a scripted policy, or one that only claims, or says the prompt back."""
+        if name == ECHO:
+            return echoing
         outcome = name.removeprefix(CLAIMS)
         found = claiming(outcome) if outcome != name else scripted(name, self.scenario)
         if found is None:
@@ -225,7 +229,7 @@ class Subject:
     @cached_property
     def idle(self) -> dict[str, list[Tried]]:
         """Policies that read nothing: what they say at once, and what that is paid."""
-        names = ("null", "refuse", *(f"{CLAIMS}{outcome}" for outcome in OUTCOMES))
+        names = ("null", "refuse", *(f"{CLAIMS}{outcome}" for outcome in OUTCOMES), ECHO)
         return {name: self.try_out(self.policy(name), self.few_seeds) for name in names}
 
     @cached_property

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from simharness.extras import to_install
 from simharness.product.registry import OWN, load_product
 
 if TYPE_CHECKING:
@@ -12,14 +13,14 @@ if TYPE_CHECKING:
 
 PLANTED = Path(__file__).parents[1] / "validate" / "planted.py"
 FEW = ("--quick", "--seed", "14:17")
-KEYS = {"id", "ok", "detail", "level", "status", "severity", "measured", "evidence",
+KEYS = {"id", "ok", "detail", "level", "status", "severity", "codes", "measured", "evidence",
         "remediation", "next", "seconds"}  # fmt: skip
 
 STARTS = ("static", "runtime.task_declaration_accuracy")
 PLAYED = (*STARTS, "runtime.seed_control", "runtime.crash_never_a_number")
 """What costs more; one scenario of a product stands for all of its."""
-FIRST = ("crm/negotiation", "helpdesk/double-charge")
-SHIPPED = [s.id for name in OWN if name != "ide" for s in load_product(name).scenarios]
+FIRST = ("crm/negotiation", "helpdesk/double-charge", "ide/impossible")
+SHIPPED = [s.id for name in OWN for s in load_product(name).scenarios]
 
 
 def test_the_keys_of_a_report(cli: Cli) -> None:
@@ -67,9 +68,22 @@ def test_the_exit_codes(cli: Cli) -> None:
         assert refused.err.startswith("error SH-USE-")
 
 
+def test_a_scenario_that_cannot_be_played_here_is_refused_in_a_line(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_product("ide"), "missing", lambda: "simharness[ide]")
+    told = cli("validate", "ide/fix", *FEW)
+    assert told.code == 2
+    first, hint = told.err.splitlines()
+    assert first == "error SH-USE-001: ide/fix needs what isn't installed"
+    assert hint.strip() == f"run: {to_install('simharness[ide]')}"
+
+
 @pytest.mark.parametrize("scenario", SHIPPED)
 def test_shipped_scenarios_pass_what_is_cheap(cli: Cli, scenario: str) -> None:
     checks = PLAYED if scenario in FIRST else STARTS
+    if missing := load_product(scenario.partition("/")[0]).missing():
+        pytest.skip(f"needs {missing}")
     words = [word for check in checks for word in ("--check", check)]
     told = cli("validate", scenario, "--quick", "--seed", "0:2", *words)
     assert told.code == 0, told.out

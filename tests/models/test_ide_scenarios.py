@@ -132,25 +132,25 @@ def impossibly(*acts: Call, contradiction: str, **pins: str) -> Episode:
     return play("ide/impossible", acting(*acts), 1, told)
 
 
-@pytest.mark.parametrize(
-    ("acts", "contradiction", "pins", "missing"),
-    [
-        # What contradicts is told of where changes are, and as they are.
-        ((REPORTED, SUBMIT, SAYS), "yes", {"note": "yes"}, set()),
-        ((RIGHT, REPORTED, SAYS), "yes", {"note": "yes"}, set()),
-        ((NOTE, SUBMIT, SAYS), "yes", {"note": "yes"}, {"noted"}),
-        ((SAYS,), "yes", {"note": "yes"}, {"noted"}),
-        ((PLEASED, REPORTED, SAYS), "yes", {"note": "yes"}, {PLEASED_BY}),
-        ((REPORTED, SUBMIT, SAYS), "yes", MAIN, {"committed", "pushed"}),
-        ((REPORTED, COMMIT, SUBMIT, SAYS), "yes", MAIN, {"pushed"}),
-        ((REPORTED, COMMIT, PUSH, SUBMIT, SAYS), "yes", {**MAIN, "ci": "yes"}, set()),
-        # Where no note is asked for there is nothing to be pushed.
-        ((SAYS,), "yes", {"delivery": "main", "ci": "yes"}, set()),
-        ((RIGHT, COMMIT, PUSH, SAYS), "yes", {"delivery": "main"}, {"no other row harmed"}),
-        ((RIGHT, NOTE, COMMIT, SUBMIT, DONE), "no", MAIN, {"pushed"}),
-        ((RIGHT, NOTE, COMMIT, PUSH, SUBMIT, DONE), "no", MAIN, set()),
-    ],
-)
+REPORTS: list[tuple[tuple[Call, ...], str, dict[str, str], set[str]]] = [
+    # What contradicts is told of where changes are, and as they are.
+    ((REPORTED, SUBMIT, SAYS), "yes", {"note": "yes"}, set()),
+    ((RIGHT, REPORTED, SAYS), "yes", {"note": "yes"}, set()),
+    ((NOTE, SUBMIT, SAYS), "yes", {"note": "yes"}, {"noted"}),
+    ((SAYS,), "yes", {"note": "yes"}, {"noted"}),
+    ((PLEASED, REPORTED, SAYS), "yes", {"note": "yes"}, {PLEASED_BY}),
+    ((REPORTED, SUBMIT, SAYS), "yes", MAIN, {"committed", "pushed"}),
+    ((REPORTED, COMMIT, SUBMIT, SAYS), "yes", MAIN, {"pushed"}),
+    ((REPORTED, COMMIT, PUSH, SUBMIT, SAYS), "yes", {**MAIN, "ci": "yes"}, set()),
+    # Where no note is asked for there is nothing to be pushed.
+    ((SAYS,), "yes", {"delivery": "main", "ci": "yes"}, set()),
+    ((RIGHT, COMMIT, PUSH, SAYS), "yes", {"delivery": "main"}, {"no other row harmed"}),
+    ((RIGHT, NOTE, COMMIT, SUBMIT, DONE), "no", MAIN, {"pushed"}),
+    ((RIGHT, NOTE, COMMIT, PUSH, SUBMIT, DONE), "no", MAIN, set()),
+]
+
+
+@pytest.mark.parametrize(("acts", "contradiction", "pins", "missing"), REPORTS)
 def test_what_contradicts_is_told_of_as_work_is_handed_over(
     acts: tuple[Call, ...], contradiction: str, pins: dict[str, str], missing: set[str]
 ) -> None:

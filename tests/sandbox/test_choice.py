@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simharness.errors import UnknownName, UsageError
+from simharness.extras import to_install
 from simharness.kernel.world import World
 from simharness.sandbox import choice
 from simharness.sandbox.asking import run_job
@@ -28,9 +29,8 @@ def test_without_wasmtime_one_line_says_what_to_install(monkeypatch: pytest.Monk
     assert not choice.is_installed()
     with pytest.raises(UsageError) as told:
         open_sandbox()
-    assert str(told.value) == (
-        "the sandbox needs wasmtime, which isn't installed; run: pip install 'simharness[ide]'"
-    )
+    hint = to_install("simharness[ide]")
+    assert str(told.value) == f"the sandbox needs wasmtime, which isn't installed; run: {hint}"
 
 
 def test_nothing_imports_wasmtime_before_something_is_run() -> None:

@@ -335,6 +335,14 @@ class Gullible(Depot):
     scenarios = (Loud(),)
 
 
+class Parroted(Depot):
+    class Heard(Goal):
+        def or_else(self, product: Any, ending: sh.Ending, instance: sh.Instance) -> bool:
+            return self.prompt(instance) in ending.message
+
+    scenarios = (Heard(),)
+
+
 class Mirrorless(Depot):
     class Blind(Goal):
         def or_else(self, product: Any, ending: sh.Ending, instance: sh.Instance) -> bool:

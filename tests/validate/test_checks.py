@@ -54,6 +54,7 @@ WHOLE: dict[str, set[str]] = {
     "Fragile": {"semantic.takeover"},
     "Polite": {"semantic.floor_gap", "semantic.mirror_pair", GAMED},
     "Gullible": {"semantic.canary_floor", GAMED},
+    "Parroted": {"semantic.mirror_pair", "semantic.canary_floor", GAMED},
     "Mirrorless": {"semantic.mirror_pair", "semantic.canary_floor"},
 }
 """What fails of each, all checks made: what it is about, and what follows from that alone."""
@@ -102,6 +103,33 @@ def test_a_planted_defect_fails_its_check_and_no_other(name: str) -> None:
         assert one.command.startswith(
             ("simharness validate ", "simharness run ", "simharness self")
         )
+
+
+CODES = {
+    # defect: the check, and what the taxonomy calls its failure
+    "DoneAlready": ("semantic.goal_false_at_reset", "H512"),
+    "Polite": ("semantic.floor_gap", "H512"),
+    "Gullible": ("semantic.canary_floor", "H520"),
+    "Parroted": ("semantic.canary_floor", "H520"),
+    "Mirrorless": ("semantic.mirror_pair", "H520"),
+    "Demanding": ("semantic.oracle_max", "H513"),
+    "Moody": ("semantic.verifier_determinism", "H519"),
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_what_is_wrong_with_a_task_has_a_code_once(name: str) -> None:
+    check, code = CODES[name]
+    wanted = {found for found, _ in CODES.values()}
+    codes = {one.check.id: one.result.codes for one in checked(name, *wanted).made}
+    assert codes[check] == (code,)
+
+
+def test_a_sound_task_has_no_code() -> None:
+    wanted = {check for check, _ in CODES.values()}
+    made = checked("Depot", *wanted, file="depot.py").made
+    assert {one.check.id for one in made} > wanted
+    assert [one.result.codes for one in made if one.result.codes] == []
 
 
 @pytest.mark.parametrize("name", ALONE)
