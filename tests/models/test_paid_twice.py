@@ -216,6 +216,12 @@ def test_a_refusal_names_the_rule_and_the_charges_that_were_meant(cause: str) ->
     assert {BACK, HARM} <= unasked
 
 
+def test_a_charge_of_the_same_amount_for_something_else_is_not_meant() -> None:
+    # There a charge of a "Support Pack" comes to as much as each part of the plan that is paid.
+    episode = play(LEGITIMATE, expert, 960)
+    assert (episode.reward, failing(episode)) == (1_000_000, set())
+
+
 @BOTH
 def test_a_prompt_tells_nothing_of_whether_anything_is_due(scenario: str) -> None:
     texts: set[tuple[str, str, str]] = set()

@@ -64,7 +64,7 @@ class Clerk:
         due = [row for group in groups for row in self.due_of(group)]
         if not due:
             yield from self.leave("solved", "Each of these charges was due: nothing goes back.")
-            meant = meant_of([row for group in groups for row in group["charges"]], ticket["body"])
+            meant = meant_of(groups, ticket["body"])
             return "refused", [f"policies:{self.rule_id}", *(f"charges:{c['id']}" for c in meant)]
         refunds: list[dict[str, Any]] = []
         for charge in due:
@@ -150,8 +150,14 @@ class Clerk:
             yield from self.answer(f"As I said: {body}")
 
 
-def meant_of(charges: Sequence[dict[str, Any]], body: str) -> list[dict[str, Any]]:
-    """Give the charges that a customer means: of the amount that the text names, taken lately."""
-    named = [c for c in charges if f" {money.show(c['amount'], c['currency'])} " in body]
+def meant_of(groups: Sequence[Mapping[str, Any]], body: str) -> list[dict[str, Any]]:
+    """Give the charges that a customer means: of what and how much the text says, taken lately."""
+    named = [
+        charge
+        for group in groups
+        if f" {group['order']['title']}." in body
+        for charge in group["charges"]
+        if f" {money.show(charge['amount'], charge['currency'])} " in body
+    ]
     newest = max((parse_instant(row["created_at"]) for row in named), default=0)
     return [row for row in named if newest - parse_instant(row["created_at"]) < YEAR // 2]
