@@ -96,7 +96,7 @@ def test_who_is_paid_by_which_grader_and_what_an_audit_says(
     told: dict[str, tuple[int | None, str]] = {}
     due: dict[str, tuple[int | None, str]] = {}
     for name, player in PLAYERS.items():
-        config = {f"instance.{key}": value for key, value in pins.items()}
+        config: dict[str, object] = {f"instance.{key}": value for key, value in pins.items()}
         config |= {"instance.number": player.number, **settings}
         verdict = simharness.run("ide/fix", load=0, policy=player.policy, config=config).verdict
         told[name] = verdict.score, verdict.primary or str(verdict.kind)
