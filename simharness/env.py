@@ -277,9 +277,14 @@ def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
 
 
 def new_episode(
-    plan: Plan, policy: str, sink: Sink | None = None, *, keep_rows: bool = True
+    plan: Plan,
+    policy: str,
+    sink: Sink | None = None,
+    *,
+    keep_rows: bool = True,
+    about: Mapping[str, str | int] | None = None,
 ) -> Episode:
-    """Begin an episode whose recording says what made it.
+    """Begin an episode whose recording says what made it, and what else is told `about` it.
 
     Raises UsageError where its product needs what isn't installed.
     """
@@ -287,7 +292,8 @@ def new_episode(
     if missing := product.missing():
         raise not_installed(plan.scenario, missing)
     try:
-        return Episode(plan, sink=sink, info=info_payload(product, policy), keep_rows=keep_rows)
+        info = info_payload(product, policy, about)
+        return Episode(plan, sink=sink, info=info, keep_rows=keep_rows)
     except SimharnessError:
         raise
     except Exception as error:

@@ -38,6 +38,14 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_pool() -> Generator[None]:
+    """Let runs be played in the process of the command, unless a test asks for workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIMHARNESS_WORKERS", "0")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def seldom() -> Generator[None]:
     """Tests run episodes, and collecting their garbage as usual takes a fifth of the time."""
     with seldom_collected():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simharness.episode.inputs import read_inputs
-from simharness.episode.policies import scripted
+from simharness.episode.policies import recorded_policy
 from simharness.episode.replay import plan_of, start_of
 from simharness.episode.step import TEXT
 from simharness.findings.model import findings_of
@@ -129,7 +129,7 @@ def case_of_record(record: EpisodeRecord) -> Case:
         score=last.reward if judged and last is not None else None,
         goal=all(row.values["holds"] for row in grades) if judged else None,
         aborted=aborted,
-        policy=scripted(str(record.info.get("policy", "")), scenario),
+        policy=recorded_policy(record, scenario),
         reference=scenario.policies.get("expert"),
         prompt=prompt,
         brief=brief,

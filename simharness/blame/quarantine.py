@@ -15,7 +15,7 @@ from simharness.findings.finding import Effect
 from simharness.recording.format import from_os_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from simharness.blame.verdict import Verdict
@@ -41,11 +41,16 @@ def reason_for(verdict: Verdict) -> str:
 
     The reward's sign plays no part.
     """
-    for finding in verdict.findings:
-        code = finding.code
+    return reason_of([finding.record() for finding in verdict.findings])
+
+
+def reason_of(findings: Iterable[Mapping[str, Any]]) -> str:
+    """Do what `reason_for` does with findings as recordings hold them."""
+    for finding in findings:
+        code = finding["code"]
         always = code.startswith(("H2", "H9", "X")) or code == "H810"
-        if always or (code.startswith("H") and finding.effect is not Effect.NONE):
-            return f"{code} at step {finding.step}: {finding.explanation}"
+        if always or (code.startswith("H") and finding["effect"] != Effect.NONE):
+            return f"{code} at step {finding['step']}: {finding['explanation']}"
     return ""
 
 

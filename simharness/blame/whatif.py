@@ -14,7 +14,7 @@ from simharness.blame.ablation import (
     takeover,
 )
 from simharness.episode.inputs import read_inputs
-from simharness.episode.policies import scripted
+from simharness.episode.policies import recorded_policy
 from simharness.episode.replay import plan_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def whatif(record: EpisodeRecord, mechanisms: Sequence[str]) -> WhatIf:
     name = str(record.info.get("policy", ""))
     scenario = actual.scenario
     arms: list[Arm] = []
-    policy = scripted(name, scenario)
+    policy = recorded_policy(record, scenario)
     if policy is not None:
         arms.append(closed_loop(plan, policy, repair, before)[0])
     arm = open_loop(plan, inputs, repair, before)

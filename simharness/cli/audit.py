@@ -25,7 +25,7 @@ from simharness.cli.output import (
 )
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import Item, Report, audit, judged
-from simharness.rollout.store import split_key
+from simharness.rollout.key import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from simharness.errors import RecordingError, TruncatedRecording, UnknownName, UsageError
 from simharness.recording.format import PART_SUFFIX
 from simharness.recording.reader import iter_episodes, require_complete
+from simharness.rollout.key import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,14 +63,16 @@ def one_episode(path: Path, name: str | None) -> EpisodeRecord:
             require_complete(record)
         raise RecordingError(f"no episode in {str(path)!r}", "give a .simrec file that holds one")
     if name is not None:
-        meant = [r for r in found if name in (name_of(r), str(r.header.get("seed")))]
+        meant = [r for r in found if name in (key_of(r), name_of(r), str(r.header.get("seed")))]
         if len(meant) == 1:
             return meant[0]
         if meant:
             names = dict.fromkeys(name_of(record) for record in meant)
+            if len(names) == 1:
+                names = dict.fromkeys(key_of(record) for record in meant)
             files = dict.fromkeys(record.path for record in meant)
             if len(names) > 1:
-                hint = "give one of " + ", ".join(names)
+                hint = "give one of " + ", ".join(map(repr, names))
             elif len(files) > 1:
                 hint = "give the file that is meant: " + ", ".join(files)
             else:

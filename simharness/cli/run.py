@@ -7,18 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from simharness.blame.statistics import rate
 from simharness.cli.output import ProgressLine, counted, emit_json
-from simharness.rollout.local import run
-from simharness.rollout.request import Request, parse_config, parse_seeds
-from simharness.rollout.store import next_folder, split_key
+from simharness.errors import HarnessError, RecordingError, UsageError
+from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
+from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
+from simharness.rollout.store import ABOUT, next_folder
 
 if TYPE_CHECKING:
-    from simharness.rollout.store import Summary
+    from simharness.rollout.breaker import Breaker
+    from simharness.rollout.run import Result
+    from simharness.rollout.summary import Summary
+
+ANEW = ("workers", "breaker", "as_json", "going_on")
+"""Options that a run may be resumed with; the others are as they were."""
 
 
 @click.command("run")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@click.argument("scenarios", nargs=-1, metavar="SCENARIO...")
 @click.option(
     "--seed",
     default="0",
@@ -29,17 +37,36 @@ if TYPE_CHECKING:
     "--episodes", type=click.IntRange(min=1), metavar="N", help="Number of seeds from A on."
 )
 @click.option(
-    "--policy", default="expert", show_default=True, help="A scripted policy, or transcript:FILE."
+    "--policy",
+    "policies",
+    multiple=True,
+    default=("expert",),
+    show_default=True,
+    metavar="P",
+    help="A scripted policy, or transcript:FILE; given again, that one plays each seed as well.",
 )
 @click.option(
     "--fault",
     "faults",
     multiple=True,
     metavar="F",
-    help="Switch a fault on; id or id@from=60s,until=10min.",
+    help="Switch a fault on; id or id@from=60s,until=10min. All that are given are in force.",
 )
 @click.option(
-    "--load", default="1", show_default=True, metavar="X", help="Background load; 1 is one team."
+    "--fault-set",
+    "fault_sets",
+    multiple=True,
+    metavar="F+F",
+    help="Play each seed under these faults, or `none`; given again, under those as well.",
+)
+@click.option(
+    "--load",
+    "loads",
+    multiple=True,
+    default=("1",),
+    show_default=True,
+    metavar="X",
+    help="Background load; 1 is one team. Given again, each seed is played under that as well.",
 )
 @click.option("--profile", default="", help="Knob profile; default: the scenario's own.")
 @click.option(
@@ -57,56 +84,149 @@ if TYPE_CHECKING:
     help="Order within an instant: fifo, random:SEED.",
 )
 @click.option(
+    "--group",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    metavar="G",
+    help="Play each instance G times, which differ in the draws of the policy.",
+)
+@click.option(
+    "--refill",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Replace up to N dropped groups by those of the seeds after the last.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 1024),
+    envvar="SIMHARNESS_WORKERS",
+    metavar="N",
+    help="Processes that play; 0: this one. Default: one for each processor.",
+)
+@click.option(
+    "--breaker/--no-breaker",
+    default=True,
+    help="Whether to stop once the harness has turned out to be broken.",
+)
+@click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
     metavar="RUN",
     help="Run directory; must be new.",
 )
+@click.option(
+    "--resume",
+    "going_on",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Go on with a run that was stopped or killed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.pass_context
 def command(
+    context: click.Context,
     scenarios: tuple[str, ...],
     seed: str,
     episodes: int | None,
-    policy: str,
+    policies: tuple[str, ...],
     faults: tuple[str, ...],
-    load: str,
+    fault_sets: tuple[str, ...],
+    loads: tuple[str, ...],
     profile: str,
     settings: tuple[str, ...],
     schedule: str,
+    group: int,
+    refill: int,
+    workers: int | None,
+    breaker: bool,
     out: Path | None,
+    going_on: Path | None,
     as_json: bool,
 ) -> int:
-    """Run episodes of one or more scenarios and write a run directory: recordings, verdicts."""
-    request = Request(
-        scenarios=scenarios,
-        seeds=parse_seeds(seed, episodes, scenarios),
-        policy=policy,
-        faults=faults,
-        load=load,
-        profile=profile,
-        config=parse_config(settings),
-        schedule=schedule,
-    )
-    folder = out if out is not None else next_folder(Path("runs"), folder_name(scenarios[0]))
+    """Run episodes of one or more scenarios and write a run directory: recordings, verdicts.
+
+    Each scenario is played on each seed, by each policy, under each set of faults and each load.
+    """
     progress = ProgressLine("episodes")
-    finished = 0
+    finished = total = 0
 
-    def show(done: int, total: int, summary: Summary) -> None:
-        nonlocal finished
-        finished = done
-        progress.update(done, total, f", {summary.failures} harness failures")
+    def show(done: int, of: int, summary: Summary) -> None:
+        nonlocal finished, total
+        finished, total = done, of
+        progress.update(done, of, note(summary))
 
+    engine = local_engine(workers)
+    request: Request | None = None
+    if going_on is not None:
+        require_alone(context)
+        folder = going_on
+    else:
+        if not scenarios:
+            raise click.MissingParameter(ctx=context, param=context.command.params[0])
+        request = Request(
+            scenarios=scenarios,
+            seeds=parse_seeds(seed, episodes, scenarios),
+            policies=policies,
+            faults=parse_faults(fault_sets, faults),
+            loads=loads,
+            profile=profile,
+            config=parse_config(settings),
+            schedule=schedule,
+            group=group,
+            refill=refill,
+        )
+        folder = out if out is not None else next_folder(Path("runs"), folder_name(scenarios[0]))
+        total = len(request)
     try:
-        summary = run(request, folder, show)
+        if request is None:
+            result = resume(folder, show, engine=engine, breaker=breaker)
+        else:
+            result = run(request, folder, show, engine=engine, breaker=breaker)
     except KeyboardInterrupt:
         progress.close()
-        click.echo(stopped(finished, len(request), folder), err=True)
+        click.echo(interrupted(finished, total, folder), err=True)
         return 130
+    except (RecordingError, HarnessError) as error:
+        if not (folder / ABOUT).is_file() or (going_on is not None and not finished):
+            raise
+        again = f"what was played is kept; then: {again_command(folder)}"
+        raise type(error)(
+            error.message, f"{error.hint}; {again}" if error.hint else again
+        ) from None
     finally:
         progress.close()
-    report(summary, str(folder), as_json)
-    return 0
+    if result.stopped == INTERRUPT:
+        click.echo(interrupted(result.summary.episodes, result.total, folder), err=True)
+        return 130
+    report(result, str(folder), as_json)
+    return 1 if result.stopped == BREAKER else 0
+
+
+def require_alone(context: click.Context) -> None:
+    """Refuse options that would make another run of one that is resumed. Raises UsageError."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in ANEW or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        shown = parameter.opts[0] if isinstance(parameter, click.Option) else "SCENARIO"
+        if shown != "SCENARIO" or context.params[name]:
+            raise UsageError(
+                f"{shown} can't be given with --resume, which goes on with what was asked for",
+                "leave it out, or begin another run",
+            )
+
+
+def note(summary: Summary) -> str:
+    """Say how often the harness has failed so far, with the bounds of that rate."""
+    if not summary.failures:
+        return ", 0 harness failures"
+    failures = rate(summary.failures, summary.episodes)
+    return (
+        f", {counted(summary.failures, 'harness failure')} = {failures.point:.1%} "
+        f"({failures.low:.1%} to {failures.high:.1%})"
+    )
 
 
 def folder_name(scenario: str) -> str:
@@ -115,22 +235,27 @@ def folder_name(scenario: str) -> str:
     return "-".join([*([Path(file).name] if file else []), *rest.split("/")]).strip(".-") or "run"
 
 
-def stopped(finished: int, total: int, folder: Path) -> str:
-    """Say how far a run had come, and where that is."""
-    if not finished:
-        return f"stopped before the first of {total} episodes was finished"
+def again_command(folder: Path | str) -> str:
+    """Give the command that goes on with a run."""
+    return shlex.join(["simharness", "run", "--resume", str(folder)])
+
+
+def interrupted(finished: int, total: int, folder: Path) -> str:
+    """Say how far a run had come, and how to go on."""
+    if not (folder / ABOUT).is_file():
+        return "stopped before anything was played"
     return (
-        f"stopped after {finished} of {total} episodes; they are in {folder} "
-        "(its last shard ends in .part)\n"
-        f"  check them: {shlex.join(['simharness', 'replay', str(folder)])}"
+        f"stopped after {finished} of {counted(total, 'episode')}, which are in {folder}\n"
+        f"  go on: {again_command(folder)}"
     )
 
 
-def report(summary: Summary, folder: str, as_json: bool) -> None:
+def report(result: Result, folder: str, as_json: bool) -> None:
     """Print what came out."""
+    summary = result.summary
     record = summary.record(folder)
     if as_json:
-        emit_json(record)
+        emit_json({**record, **more(result)})
         return
     score, failure = record["score"], record["failure_rate"]
     click.echo(f"{counted(record['episodes'], 'episode')} in {folder}")
@@ -143,7 +268,48 @@ def report(summary: Summary, folder: str, as_json: bool) -> None:
         f"  valid for training: {record['valid']}; failures of the harness: {failure['point']:.1%} "
         f"(95 %: {failure['low']:.1%} to {failure['high']:.1%}), gate at 5 %: {record['gate']}"
     )
-    if summary.worst:
-        scenario, seed, _ = split_key(summary.worst[0])
-        look = shlex.join(["simharness", "audit", folder, "--episode", f"{scenario}:{seed}"])
-        click.echo(f"  look at: {look}")
+    if result.groups:
+        kept = [group for group in result.groups if not group.dropped]
+        members = sum(len(group.members) for group in kept)
+        click.echo(
+            f"  groups: {len(kept)} of {len(result.groups)} kept, with "
+            f"{sum(len(group.scores) for group in kept)} of {counted(members, 'member')} left in"
+        )
+    if result.lost:
+        told = f"  {counted(len(result.lost), 'worker')} lost and replaced; the last: "
+        click.echo(told + result.lost[-1])
+    for line in summary.worst[:1]:
+        click.echo(f"  look at: {look_at(line['key'], folder)}")
+    if result.stopped == BREAKER and result.breaker is not None:
+        tell_breaker(result.breaker, result, folder)
+
+
+def more(result: Result) -> dict[str, object]:
+    """Give what `--json` prints beside the summary."""
+    breaker = result.breaker if result.stopped == BREAKER else None
+    return {
+        "asked": result.total,
+        "stopped": result.stopped,
+        "reason": breaker.reason if breaker is not None else "",
+        "workers_lost": len(result.lost),
+        **({"groups": [group.record() for group in result.groups]} if result.groups else {}),
+    }
+
+
+def look_at(key: str, folder: str) -> str:
+    """Give the command that tells of one episode in full."""
+    return shlex.join(["simharness", "audit", folder, "--episode", key])
+
+
+def tell_breaker(breaker: Breaker, result: Result, folder: str) -> None:
+    """Say why the run was stopped, what to look at, and how to go on all the same."""
+    click.echo(
+        f"stopped after {result.summary.episodes} of {counted(result.total, 'episode')}: "
+        f"{breaker.reason}"
+    )
+    for line in result.summary.worst:
+        click.echo(f"  {line['key']}: {line['primary']}, {line['sentence']}")
+        click.echo(f"    {look_at(line['key'], folder)}")
+    if breaker.planted:
+        click.echo(f"  these faults were switched on: {', '.join(breaker.planted)}")
+    click.echo(f"  to play the rest all the same: {again_command(folder)} --no-breaker")

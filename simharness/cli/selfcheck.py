@@ -76,9 +76,9 @@ def command(
     request = Request(
         scenarios=scenarios or every_scenario(),
         seeds=parse_seeds(seed, None),
-        policy=policy,
-        faults=faults,
-        load=load,
+        policies=(policy,),
+        faults=(faults,),
+        loads=(load,),
         profile=profile,
         config=parse_config(settings),
         schedule=schedule,

@@ -296,7 +296,9 @@ class Episode:
             raise self._abort(given, first, error) from error
         except (Exception, GeneratorExit) as error:
             raise self._abort(given, first, error) from error
-        except BaseException:
+        except BaseException as error:
+            if guard.is_own(error):
+                raise self._abort(given, first, error) from error
             # Ctrl-C leaves the world in the middle of an instant, and nothing can go on from there.
             self.ended = self.interrupted = True
             raise

@@ -15,21 +15,29 @@ from simharness.recording.format import FrameType
 from simharness.values import pack
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from simharness.product.product import Product
 
 
+BROKE = "broke"
+"""Field with the sentence that says how an episode broke that could not go on."""
 # Plain dicts, because mypy doesn't take a class for the hashable that `lru_cache` wants.
 _SOURCES: dict[type[Product], dict[str, str]] = {}
-_PAYLOADS: dict[tuple[type[Product], str], bytes] = {}
+_PAYLOADS: dict[tuple[object, ...], bytes] = {}
 
 
-def info_payload(product: type[Product], policy: str) -> bytes:
-    """Give the INFO frame of episodes of a product that a policy plays."""
-    key = (product, policy)
+def info_payload(
+    product: type[Product], policy: str, more: Mapping[str, str | int] | None = None
+) -> bytes:
+    """Give the INFO frame of episodes of a product that a policy plays, with `more` fields."""
+    key = (product, policy, *sorted((more or {}).items()))
     payload = _PAYLOADS.get(key)
     if payload is None:
-        info = {**versions(), "policy": policy, "sources": sources(product)}
-        payload = _PAYLOADS[key] = pack([FrameType.INFO, info])
+        info = {**versions(), "policy": policy, "sources": sources(product), **(more or {})}
+        payload = pack([FrameType.INFO, info])
+        if BROKE not in info:
+            _PAYLOADS[key] = payload
     return payload
 
 

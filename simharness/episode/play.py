@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.episode.transcript import RawCall
@@ -21,14 +22,30 @@ if TYPE_CHECKING:
 
 def task_of(episode: Episode, policy_seed: int = 0) -> Task:
     """Give a policy what it may know; `policy_seed` sets its draws apart from other policies'."""
-    draws = Draws(episode.plan.seed)
-    owner = f"policy/{policy_seed}"
     return Task(
         prompt=episode.prompt,
         tools=tuple(tool.schema for tool in episode.product.tools.values()),
         brief=episode.scenario.brief(episode.instance),
-        draws=lambda step: Stream(draws, owner, step),
+        draws=policy_draws(episode.plan.seed, policy_seed),
     )
+
+
+def policy_draws(seed: int, policy_seed: int) -> Callable[[int], Stream]:
+    """Give the draws of a policy's own, by step."""
+    draws = Draws(seed)
+    owner = f"policy/{policy_seed}"
+    return lambda step: Stream(draws, owner, step)
+
+
+def seeded(policy: Policy, seed: int, policy_seed: int) -> Policy:
+    """Give a policy that draws as another member of the group that plays this seed."""
+    if policy_seed == 0:
+        return policy
+
+    def play(task: Task) -> Generator[Action, Observation, None]:
+        return policy(replace(task, draws=policy_draws(seed, policy_seed)))
+
+    return play
 
 
 def raw_call(call: Call) -> RawCall:

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simharness.episode.play import seeded
 from simharness.episode.transcript import Conversation, read_transcript
 from simharness.errors import UnknownName, UsageError
 from simharness.product.policy import Action, Call, Observation, Policy, Task
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
     from simharness.kernel.draws import Stream
     from simharness.product.scenario import Scenario
+    from simharness.recording.reader import EpisodeRecord
 
 Play = Generator[Action, Observation, None]
 
 TRANSCRIPT = "transcript:"
+MEMBER = "member"
+"""What an INFO frame calls the episode's place in the group of its instance, from 0."""
 RANDOM_CALLS = 24
 """Most calls that the random policy makes."""
 READS = ("get_", "list_", "search_", "read_", "open_")
@@ -144,6 +148,15 @@ def policy_names(scenario: Scenario[Any]) -> list[str]:
 def scripted(name: str, scenario: Scenario[Any]) -> Policy | None:
     """Give a scripted policy by name, or None for what can't be asked again (a transcript)."""
     return scenario.policies.get(name) or GENERIC.get(name)
+
+
+def recorded_policy(record: EpisodeRecord, scenario: Scenario[Any]) -> Policy | None:
+    """Give the scripted policy that played a recording, or None for what can't be asked again."""
+    policy = scripted(str(record.info.get("policy", "")), scenario)
+    seed, member = record.header.get("seed"), record.info.get(MEMBER, 0)
+    if policy is None or type(seed) is not int or type(member) is not int:
+        return policy
+    return seeded(policy, seed, member)
 
 
 class PolicySource:

@@ -217,6 +217,16 @@ def judge(name: str, code: CodeType, line: int) -> None:
     raise error
 
 
+def is_own(error: BaseException) -> bool:
+    """Whether the code of a product raised something, such as SystemExit, and not a signal."""
+    trace = error.__traceback__
+    if isinstance(error, KeyboardInterrupt) or trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return GUARD.watches(trace.tb_frame.f_code.co_filename)
+
+
 def is_forbidden(name: str) -> bool:
     """Whether a name, as `name_of` gives it, is one that products may not call."""
     return code_of(public_name(name)) is not None

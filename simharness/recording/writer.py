@@ -7,7 +7,7 @@ import errno
 import os
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from simharness.errors import RecordingError
 from simharness.recording.format import (
@@ -26,6 +26,8 @@ from simharness.values import digest
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from types import TracebackType
+
+    from simharness.recording.reader import EpisodeRecord
 
 _BUFFER_BYTES_MAX: Final = 1024 * 1024
 # Module names, because looking a member up in its class is most of the cost of comparing it.
@@ -128,13 +130,22 @@ class ShardWriter:
     its name. As a context manager it seals on a clean exit and keeps the part on an exception.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        after: EpisodeRecord | None = None,
+    ) -> None:
         """Open the part.
 
         Args:
             path: The name of the sealed file.
             overwrite: Replace a sealed file and the part of an earlier writer. Without it both
                 are refused: a part may hold episodes that nobody can produce again.
+            after: Go on with the part of an earlier writer behind this episode, which was read from
+                it. What stands behind its last intact frame is cut off; without a FOOTER the
+                episode is under way again.
 
         Raises:
             RecordingError: There is something at the path, or it can't be written.
@@ -153,7 +164,9 @@ class ShardWriter:
         self._state = "open"
         self._refuse_to_overwrite()
         try:
-            self._file = FileIO(self.part, "w" if overwrite else "x")
+            self._file = FileIO(self.part, "r+" if after else "w" if overwrite else "x")
+            if after is not None:
+                self._go_on(after)
         except FileExistsError as error:
             raise RecordingError(
                 f"unfinished recording in the way: {str(self.part)!r} exists",
@@ -164,10 +177,21 @@ class ShardWriter:
             raise from_os_error("write", self.part, error) from error
         self.flush()
 
+    def _go_on(self, after: EpisodeRecord) -> None:
+        self._file.truncate(after.end)
+        self._waiting = (after.end, bytearray())
+        self.chain = bytes.fromhex(after.digest)
+        self._inside = not after.complete
+
     @property
     def digest(self) -> str:
         """The digest in hex of the episode under way or just ended."""
         return self.chain.hex()
+
+    @property
+    def inside(self) -> bool:
+        """Whether an episode is under way."""
+        return self._inside
 
     def write(self, payload: bytes, kind: FrameType) -> None:
         """Append a frame.
@@ -259,7 +283,7 @@ class ShardWriter:
             self.flush()
             self._close("closed")
 
-    def __enter__(self) -> ShardWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -15,19 +15,22 @@ from simharness.blame.gate import Decision, Sample, decide
 from simharness.blame.quarantine import read_reviews, reason_for, settled
 from simharness.blame.statistics import LIMIT, Method
 from simharness.episode.plan import load_text
+from simharness.episode.replay import plan_of
 from simharness.errors import RecordingError, UsageError
 from simharness.findings.story import AGENT
 from simharness.product.goal import MILLION
 from simharness.recording.reader import iter_episodes
+from simharness.rollout.broken import is_broken, verdict_of
 from simharness.rollout.collector import seldom_collected
+from simharness.rollout.key import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from simharness.blame.case import Case
     from simharness.blame.quarantine import Review
     from simharness.blame.verdict import Verdict
+    from simharness.episode.plan import Plan
     from simharness.findings.finding import Finding
     from simharness.findings.story import Story
     from simharness.recording.reader import EpisodeRecord
@@ -213,30 +216,44 @@ def judged(
     Raises DamagedRecording or VersionError for one that can't be read here.
     """
     key = key_of(record)
+    policy = str(record.info.get("policy", ""))
+    if is_broken(record):
+        verdict = verdict_of(record)
+        quarantined, reason = settled(key, reason_for(verdict), reviews)
+        sample = sample_of(plan_of(record), None, verdict, policy, record.digest, quarantined)
+        return Item(key, file, verdict, quarantined, reason, sample)
     case = case_of_record(record)
     if verdict is None:
         verdict = judge_case(case)
     quarantined, reason = settled(key, reason_for(verdict), reviews)
-    sample = sample_of(
-        case, verdict, str(record.info.get("policy", "")), record.digest, quarantined
-    )
+    sample = sample_of(case.plan, case.story, verdict, policy, record.digest, quarantined)
     return Item(key, file, verdict, quarantined, reason, sample)
 
 
-def sample_of(case: Case, verdict: Verdict, policy: str, digest: str, quarantined: bool) -> Sample:
-    """Give a judged case as a gate counts it."""
-    plan, story = case.plan, case.story
-    mark = story.steps[-1].pass_mark if story.steps else MILLION
-    called = (exchange.tool for exchange in story.exchanges.values())
-    primary = verdict.primary_finding
+def sample_of(
+    plan: Plan,
+    story: Story | None,
+    verdict: Verdict,
+    policy: str,
+    digest: str,
+    quarantined: bool,
+) -> Sample:
+    """Give a judged episode as a gate counts it; one that broke has no story."""
+    mark, tools, at = MILLION, tuple[str, ...](), ""
+    if story is not None:
+        mark = story.steps[-1].pass_mark if story.steps else MILLION
+        called = (exchange.tool for exchange in story.exchanges.values())
+        tools = tuple(sorted({tool for tool in called if tool in story.surface.schemas}))
+        primary = verdict.primary_finding
+        at = tool_of(story, primary) if primary is not None else ""
     return Sample(
         scenario=plan.scenario,
         seed=plan.seed,
         policy=policy,
         load=load_text(plan.load),
         faults=plan.faults,
-        tools=tuple(sorted({tool for tool in called if tool in story.surface.schemas})),
-        at=tool_of(story, primary) if primary is not None else "",
+        tools=tools,
+        at=at,
         kind=verdict.kind,
         codes=verdict.codes,
         passed=None if verdict.score is None else verdict.score >= mark,
@@ -252,12 +269,6 @@ def tool_of(story: Story, finding: Finding) -> str:
     numbers += [n for n, exchange in story.exchanges.items() if exchange.step == finding.step]
     found = (story.exchanges[n] for n in numbers if n in story.exchanges)
     return next((exchange.tool for exchange in found if exchange.step == finding.step), "")
-
-
-def key_of(record: EpisodeRecord) -> str:
-    """Name an episode within a run: `scenario:seed:policy`."""
-    header = record.header
-    return f"{header.get('scenario')}:{header.get('seed')}:{record.info.get('policy', '')}"
 
 
 def files_of(path: Path) -> Iterator[Path]:

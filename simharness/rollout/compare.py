@@ -16,7 +16,8 @@ from simharness.blame.paired import mcnemar
 from simharness.blame.verdict import Class
 from simharness.errors import RecordingError, UsageError
 from simharness.recording.format import from_os_error
-from simharness.rollout.store import VERDICTS, split_key
+from simharness.rollout.key import split_key
+from simharness.rollout.lines import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

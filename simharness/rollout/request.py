@@ -1,4 +1,4 @@
-"""What a run was asked for: scenarios, seeds, policy, faults, load."""
+"""What a run was asked for: scenarios, seeds, policies, faults, loads, and thus its episodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.env import make_plan
 from simharness.episode.plan import load_text
@@ -22,47 +22,105 @@ if TYPE_CHECKING:
 EPISODES_MAX = 10_000_000
 
 
+class Entry(NamedTuple):
+    """One episode of a run."""
+
+    scenario: str
+    seed: int
+    policy: str
+    faults: tuple[str, ...]
+    load: str
+    member: int
+    """Its place in the group of its instance, from 0, which sets its policy's draws apart."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One run."""
+    """One run: each scenario on each seed, by each policy, under each set of faults and load."""
 
     scenarios: tuple[str, ...]
     seeds: range
-    policy: str = "expert"
-    faults: tuple[str, ...] = ()
-    load: str = "1"
+    policies: tuple[str, ...] = ("expert",)
+    faults: tuple[tuple[str, ...], ...] = ((),)
+    """Sets of faults: those of a set are in force together."""
+    loads: tuple[str, ...] = ("1",)
     profile: str = ""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     schedule: str = "fifo"
+    group: int = 1
+    """Episodes of each instance, which differ in the draws of their policy."""
+    refill: int = 0
+    """Groups that may be played in the place of dropped ones, on the seeds after the last."""
 
     def __len__(self) -> int:
-        return len(self.scenarios) * len(self.seeds)
+        return self._per_seed * len(self.seeds) * len(self.scenarios)
 
-    def plans(self) -> Iterator[Plan]:
-        """Give the plans in their order: scenario by scenario, seed by seed."""
-        for scenario in self.scenarios:
-            for seed in self.seeds:
-                yield self.plan(scenario, seed)
+    @property
+    def _per_seed(self) -> int:
+        return len(self.policies) * len(self.faults) * len(self.loads) * self.group
 
-    def plan(self, scenario: str, seed: int) -> Plan:
-        """Give the plan of one episode."""
-        return make_plan(
-            scenario, seed, self.load, self.faults, self.profile, self.config, self.schedule
+    def entry(self, number: int) -> Entry:
+        """Give the episode with a number from 0 on.
+
+        They are ordered by scenario, seed, policy, faults, load and member, so that what is
+        compared with each other, such as the members of a group, is played one after the other.
+        """
+        number, member = divmod(number, self.group)
+        number, load = divmod(number, len(self.loads))
+        number, faults = divmod(number, len(self.faults))
+        number, policy = divmod(number, len(self.policies))
+        scenario, seed = divmod(number, len(self.seeds))
+        return Entry(
+            self.scenarios[scenario],
+            self.seeds[seed],
+            self.policies[policy],
+            self.faults[faults],
+            self.loads[load],
+            member,
         )
 
-    def command(self, scenario: str, seed: int) -> str:
+    def entries(self) -> Iterator[Entry]:
+        """Give all episodes in their order."""
+        return map(self.entry, range(len(self)))
+
+    def plan(self, entry: Entry) -> Plan:
+        """Give the plan of one episode."""
+        return make_plan(
+            entry.scenario,
+            entry.seed,
+            entry.load,
+            entry.faults,
+            self.profile,
+            self.config,
+            self.schedule,
+        )
+
+    def cell(self, entry: Entry) -> str:
+        """Name what sets an episode apart from others of its seed and policy; mostly nothing."""
+        parts: list[str] = []
+        if len(self.loads) > 1:
+            parts.append(f"load={load_text(parse_load(entry.load))}")
+        if len(self.faults) > 1:
+            parts.append(f"faults={'+'.join(entry.faults) or 'none'}")
+        if self.group > 1:
+            parts.append(f"member={entry.member}")
+        return " ".join(parts)
+
+    def command(self, entry: Entry) -> str:
         """Give the command that runs one of the episodes again."""
-        parts = ["simharness", "run", scenario, "--seed", str(seed)]
-        if self.policy != "expert":
-            parts += ["--policy", self.policy]
-        for fault in self.faults:
+        parts = ["simharness", "run", entry.scenario, "--seed", str(entry.seed)]
+        if entry.policy != "expert":
+            parts += ["--policy", entry.policy]
+        for fault in entry.faults:
             parts += ["--fault", fault]
-        if self.load != "1":
-            parts += ["--load", self.load]
+        if entry.load != "1":
+            parts += ["--load", entry.load]
         if self.profile:
             parts += ["--profile", self.profile]
         if self.schedule != "fifo":
             parts += ["--schedule", self.schedule]
+        if entry.member:
+            parts += ["--group", str(self.group)]
         for key, value in self.config.items():
             parts += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
         return shlex.join(parts)
@@ -72,13 +130,31 @@ class Request:
         return {
             "scenarios": list(self.scenarios),
             "seeds": [self.seeds.start, self.seeds.stop],
-            "policy": self.policy,
-            "faults": list(self.faults),
-            "load": load_text(parse_load(self.load)),
+            "policies": list(self.policies),
+            "faults": [list(chosen) for chosen in self.faults],
+            "loads": [load_text(parse_load(load)) for load in self.loads],
             "profile": self.profile,
             "config": dict(self.config),
             "schedule": self.schedule,
+            "group": self.group,
+            "refill": self.refill,
         }
+
+
+def read_request(record: Mapping[str, Any]) -> Request:
+    """Read a request as `Request.record` gives it. Raises KeyError, TypeError for what is none."""
+    return Request(
+        scenarios=tuple(record["scenarios"]),
+        seeds=range(*record["seeds"]),
+        policies=tuple(record["policies"]),
+        faults=tuple(tuple(chosen) for chosen in record["faults"]),
+        loads=tuple(record["loads"]),
+        profile=record["profile"],
+        config=record["config"],
+        schedule=record["schedule"],
+        group=record["group"],
+        refill=record["refill"],
+    )
 
 
 def parse_seeds(text: str, episodes: int | None, scenarios: Sequence[str] = ()) -> range:
@@ -153,3 +229,18 @@ def parse_config(settings: Sequence[str]) -> dict[str, Any]:
             value = raw
         out[key] = value
     return out
+
+
+def parse_faults(sets: Sequence[str], always: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Read sets of faults, each `none` or faults joined by `+`; `always` are in force in each."""
+    if not sets:
+        return (tuple(always),)
+    out: list[tuple[str, ...]] = []
+    for text in sets:
+        names = [] if text == "none" else text.split("+")
+        if "" in names:
+            raise UsageError(
+                f"set of faults {text!r} is not readable", "give FAULT+FAULT, or none for no fault"
+            )
+        out.append((*always, *names))
+    return tuple(out)

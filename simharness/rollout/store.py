@@ -1,40 +1,38 @@
-"""A run directory: what was asked (run.json), recordings in shards, a line for each verdict."""
+"""A run directory.
+
+What was asked (run.json), recordings in shards, a line for each verdict, and an index of them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
-import re
-from collections import Counter
+import os
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simharness import __version__
-from simharness.blame.quarantine import reason_for
-from simharness.blame.statistics import LIMIT, gate, rate
-from simharness.errors import RecordingError, UsageError
+from simharness.errors import UsageError
 from simharness.recording.format import from_os_error
-from simharness.recording.writer import ShardWriter
+from simharness.rollout.block import BLOCK, SHARDS
+from simharness.rollout.catalogue import write_catalogue
+from simharness.rollout.line import line_text
+from simharness.rollout.lines import VERDICTS, recorded_lines, sort_lines, write_lines
+from simharness.rollout.request import read_request
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import TextIOWrapper
     from pathlib import Path
-    from types import TracebackType
 
-    from simharness.blame.verdict import Verdict
-    from simharness.episode.episode import Episode
+    from simharness.rollout.line import Line
     from simharness.rollout.request import Request
 
-VERDICTS = "verdicts.jsonl"
-BLOCK = 64
-"""Episodes to a shard."""
-
-
-def split_key(key: str) -> tuple[str, str, str]:
-    """Split an episode's key into scenario, seed and policy; the outer two may hold colons."""
-    found = re.fullmatch(r"(.+?):(\d+):(.*)", key, re.DOTALL)
-    if found is None:
-        raise UsageError(f"key {key!r} is not readable", "give SCENARIO:SEED:POLICY")
-    return found[1], found[2], found[3]
+ABOUT = "run.json"
+ORPHANS = 10.0
+"""Seconds that a run waits for the workers of another one, which was killed, to end."""
 
 
 def create_folder(path: Path) -> Path:
@@ -43,13 +41,14 @@ def create_folder(path: Path) -> Path:
     Raises UsageError when it holds something, RecordingError when it can't be made.
     """
     make_folder(path)
-    full = UsageError(
-        f"folder {str(path)!r} is not empty", "give -o another folder, or remove this one"
-    )
+    hint = "give -o another folder, or remove this one"
+    if (path / ABOUT).is_file():
+        hint = f"to go on with the run in it: simharness run --resume {path}; else {hint}"
+    full = UsageError(f"folder {str(path)!r} is not empty", hint)
     try:
         if any(path.iterdir()):
             raise full
-        (path / "shards").mkdir()
+        (path / SHARDS).mkdir()
     except FileExistsError:  # another run was faster
         raise full from None
     except OSError as error:
@@ -79,142 +78,141 @@ def next_folder(base: Path, name: str) -> Path:
 
 
 @dataclass(slots=True)
-class Summary:
-    """Counts of a run so far."""
-
-    episodes: int = 0
-    valid: int = 0
-    failures: int = 0
-    """Episodes with a decisive harness finding, or that the harness could not finish."""
-    quarantined: int = 0
-    classes: Counter[str] = field(default_factory=Counter[str])
-    codes: Counter[str] = field(default_factory=Counter[str])
-    scores: list[int] = field(default_factory=list[int])
-    worst: list[str] = field(default_factory=list[str])
-
-    def add(self, key: str, verdict: Verdict) -> None:
-        """Count one episode."""
-        self.episodes += 1
-        self.valid += verdict.valid
-        self.classes[str(verdict.kind)] += 1
-        self.codes.update(verdict.codes)
-        if verdict.score is not None:
-            self.scores.append(verdict.score)
-        self.quarantined += bool(reason_for(verdict))
-        if verdict.kind == "harness":
-            self.failures += 1
-            if len(self.worst) < 3:
-                self.worst.append(key)
-
-    def record(self, run: str) -> dict[str, Any]:
-        """Give the summary as `--json` prints it."""
-        scores = self.scores
-        return {
-            "run": run,
-            "episodes": self.episodes,
-            "score": {
-                "mean": round(sum(scores) / len(scores) / 1_000_000, 6) if scores else None,
-                "min": min(scores) / 1_000_000 if scores else None,
-            },
-            "valid": self.valid,
-            "verdicts": dict(sorted(self.classes.items())),
-            "codes": dict(sorted(self.codes.items())),
-            "quarantined": self.quarantined,
-            "failure_rate": rate(self.failures, self.episodes).record(),
-            "gate": str(gate(self.failures, self.episodes, LIMIT)),
-        }
-
-
 class RunStore:
-    """Writes a run directory, episode by episode; what was written survives whatever stops it."""
+    """A run directory that is held by this process: nobody else may write to it meanwhile."""
 
-    def __init__(self, folder: Path, request: Request) -> None:
-        self.folder = create_folder(folder)
-        self.summary = Summary()
-        self._policy = request.policy
-        self._writer: ShardWriter | None = None
-        self._shard = 0
-        self._in_shard = 0
-        self._about: dict[str, Any] = {
+    folder: Path
+    request: Request
+    lock: int
+    """Descriptor of the lock; whoever inherits it holds the folder too."""
+    done: dict[str, int] = field(default_factory=dict[str, int])
+    """Shard to how many of its episodes are there."""
+    _about: dict[str, Any] = field(default_factory=dict[str, Any])
+    _verdicts: TextIOWrapper | None = None
+
+    @classmethod
+    def create(cls, folder: Path, request: Request) -> RunStore:
+        """Make a new run directory. Raises UsageError, RecordingError."""
+        store = cls(create_folder(folder), request, hold(folder))
+        store._about = {
             "asked": request.record(),
             "episodes": len(request),
+            "block": BLOCK,
             "done": None,
+            "stopped": "",
             "simharness": __version__,
         }
+        store._begin()
+        return store
+
+    @classmethod
+    def reopen(cls, folder: Path) -> tuple[RunStore, list[Line]]:
+        """Take up a run that was begun before, with the lines of all that is recorded.
+
+        Raises UsageError for what is no run, and while another process writes it; RecordingError
+        for what can't be read.
+        """
+        about, request = read_about(folder)
+        store = cls(folder, request, hold(folder))
+        store._about = {**about, "done": None, "stopped": ""}
+        lines = list(recorded_lines(folder))
+        for line in lines:
+            store.done[line["shard"]] = store.done.get(line["shard"], 0) + 1
+        write_lines(folder, lines)
+        store._begin()
+        return store, lines
+
+    @property
+    def shards(self) -> Path:
+        """The folder of the recordings."""
+        return self.folder / SHARDS
+
+    def _begin(self) -> None:
         try:
             self._write_about()
-            self._verdicts = (folder / VERDICTS).open("w", encoding="utf-8")
+            self._verdicts = (self.folder / VERDICTS).open("a", encoding="utf-8")
         except OSError as error:
-            raise from_os_error("write", folder, error) from error
+            os.close(self.lock)
+            raise from_os_error("write", self.folder, error) from error
 
     def _write_about(self) -> None:
         text = json.dumps(self._about, indent=2) + "\n"
-        (self.folder / "run.json").write_text(text, encoding="utf-8")
+        temporary = self.folder / f"{ABOUT}.tmp"
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, self.folder / ABOUT)
 
-    def writer(self) -> ShardWriter:
-        """Give the shard that the next episode goes to."""
-        if self._writer is None:
-            self._writer = ShardWriter(self.folder / "shards" / f"{self._shard:05d}.simrec")
-        return self._writer
-
-    def add(self, episode: Episode, verdict: Verdict) -> None:
-        """Take a finished episode: a line of its own, counts, the next shard when this is full."""
-        reason = reason_for(verdict)
-        key = f"{episode.plan.scenario}:{episode.plan.seed}:{self._policy}"
-        line = {
-            "key": key,
-            "scenario": episode.plan.scenario,
-            "seed": episode.plan.seed,
-            "shard": f"{self._shard:05d}.simrec",
-            "digest": episode.digest,
-            "steps": len(episode.steps),
-            "quarantined": bool(reason),
-            "reason": reason,
-            **{k: v for k, v in verdict.told().items() if k != "findings"},
-        }
+    def add(self, line: Line) -> None:
+        """Note an episode that is recorded. Raises RecordingError."""
+        assert self._verdicts is not None
         try:
-            self._verdicts.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._verdicts.write(line_text(line))
             self._verdicts.flush()
         except OSError as error:
             raise from_os_error("write", self.folder / VERDICTS, error) from error
-        self.summary.add(key, verdict)
-        self._in_shard += 1
-        if self._in_shard == BLOCK:
-            self._seal()
+        self.done[line["shard"]] = self.done.get(line["shard"], 0) + 1
 
-    def _seal(self) -> None:
-        if self._writer is not None:
-            self._writer.seal()
-            self._writer = None
-            self._shard += 1
-            self._in_shard = 0
+    def close(self, stopped: str) -> None:
+        """Put the lines in order, index them, and let go. Raises RecordingError.
 
-    def __enter__(self) -> RunStore:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+        `stopped` says what ended the run before its time, if anything did.
+        """
         try:
-            if self._writer is None:
-                return
-            if kind is None:
-                self._seal()
-            else:
-                # What came before the failure is whole; the shard is not, and keeps its .part name.
-                self._writer.flush()
-                self._writer.close()
-        except RecordingError:
-            if kind is None:
-                raise
+            if self._verdicts is not None:
+                # Each line was flushed when it was written; only one that failed can fail now.
+                with contextlib.suppress(OSError):
+                    self._verdicts.close()
+            try:
+                sort_lines(self.folder)
+                write_catalogue(self.folder)
+            finally:
+                # How far it came; null says that it runs, or that nobody was left to say so.
+                self._about["done"] = sum(self.done.values())
+                self._about["stopped"] = stopped
+                with contextlib.suppress(OSError):
+                    self._write_about()
         finally:
-            # Each line was flushed when it was written; only one that failed then can fail now.
-            with contextlib.suppress(OSError):
-                self._verdicts.close()
-            # How far it came; null says that it runs, or that nobody was left to say so.
-            self._about["done"] = self.summary.episodes
-            with contextlib.suppress(OSError):
-                self._write_about()
+            os.close(self.lock)
+
+
+def read_about(folder: Path) -> tuple[Mapping[str, Any], Request]:
+    """Read what a run was asked for. Raises UsageError for what is no run of this version."""
+    path = folder / ABOUT
+    if not path.is_file():
+        raise UsageError(f"{str(folder)!r} is no run", f"give a folder with a {ABOUT} in it")
+    try:
+        about: Any = json.loads(path.read_text(encoding="utf-8"))
+        if about["block"] != BLOCK:
+            raise ValueError(f"blocks of {about['block']}")
+        return about, read_request(about["asked"])
+    except OSError as error:
+        raise from_os_error("read", path, error) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{str(path)!r} is not as this version writes it ({type(error).__name__}: {error})",
+            "go on with the version that began the run, or begin another one",
+        ) from error
+
+
+def hold(folder: Path) -> int:
+    """Lock a run directory, and give the descriptor that holds it.
+
+    The workers of a run that was killed hold it until their episodes end; they are waited for.
+    Raises UsageError while another process writes it.
+    """
+    lock = os.open(folder, os.O_RDONLY)
+    until = time.monotonic() + ORPHANS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() > until:
+                os.close(lock)
+                raise UsageError(
+                    f"another process is writing the run {str(folder)!r}",
+                    "wait for it to end, or end it",
+                ) from None
+            time.sleep(0.05)
+        except OSError as error:
+            os.close(lock)
+            raise from_os_error("lock", folder, error) from error

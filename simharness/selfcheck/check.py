@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError, UsageError
 from simharness.recording.reader import read_file
-from simharness.rollout.local import check as check_request
+from simharness.rollout.check import check as check_request
 from simharness.selfcheck import processes, pythons
 from simharness.selfcheck.causes import Cause, rank, suspects
 from simharness.selfcheck.difference import Difference, difference_between
@@ -137,8 +137,8 @@ def selfcheck(
         HarnessError: A process crashed, hung or gave no digests.
     """
     check_request(request)
-    scenarios = [plan.scenario for plan in request.plans()]
-    report = Report(tuple(f"{plan.scenario}:{plan.seed}" for plan in request.plans()))
+    scenarios = [entry.scenario for entry in request.entries()]
+    report = Report(tuple(f"{entry.scenario}:{entry.seed}" for entry in request.entries()))
     with TemporaryDirectory(prefix="simharness-selfcheck-") as place:
         package = Path(place) / "package"
         package.mkdir()

@@ -26,29 +26,12 @@ if TYPE_CHECKING:
 def job_text(request: Request, order: Order, collector: str, folder: Path | None) -> str:
     """Write a job: a request, the order of its episodes, and where to leave their recordings."""
     job = {
-        **request.record(),
-        "load": request.load,
+        "request": request.record(),
         "order": str(order),
         "collector": collector,
         "folder": None if folder is None else str(folder),
     }
     return json.dumps(job, separators=(",", ":"))
-
-
-def request_of(job: Mapping[str, Any]) -> Request:
-    """Read the request of a job."""
-    from simharness.rollout.request import Request
-
-    return Request(
-        scenarios=tuple(job["scenarios"]),
-        seeds=range(*job["seeds"]),
-        policy=job["policy"],
-        faults=tuple(job["faults"]),
-        load=job["load"],
-        profile=job["profile"],
-        config=job["config"],
-        schedule=job["schedule"],
-    )
 
 
 def numbers(order: Order, count: int) -> Iterator[int]:
@@ -70,19 +53,21 @@ def play(job: Mapping[str, Any]) -> dict[str, list[str]]:
     """Play the episodes of a job: number to the digests of the episode and of its verdict."""
     from simharness.episode.policies import PolicySource
     from simharness.product.registry import load_scenario
+    from simharness.rollout.request import read_request
 
-    request = request_of(job)
-    plans = list(request.plans())
+    request = read_request(job["request"])
     sources = {
-        name: PolicySource(request.policy, load_scenario(name)[1], len(request.seeds))
+        (name, policy): PolicySource(policy, load_scenario(name)[1], len(request.seeds))
         for name in request.scenarios
+        for policy in request.policies
     }
     out: dict[str, list[str]] = {}
-    for number in numbers(Order(job["order"]), len(plans)):
-        plan = plans[number]
-        source = sources[plan.scenario]
+    for number in numbers(Order(job["order"]), len(request)):
+        entry = request.entry(number)
+        source = sources[entry.scenario, entry.policy]
         path = None if job["folder"] is None else os.path.join(job["folder"], f"{number}.simrec")
-        out[str(number)] = play_one(plan, source, plan.seed - request.seeds.start, path)
+        plan = request.plan(entry)
+        out[str(number)] = play_one(plan, source, entry.seed - request.seeds.start, path)
     return out
 
 

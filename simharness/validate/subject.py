@@ -127,8 +127,10 @@ class Subject:
 
     def run_command(self, seed: int, *, policy: str = EXPERT, load: str = QUIET) -> str:
         """Give the command that plays one of the episodes."""
-        request = Request(scenarios=(self.name,), seeds=range(1), policy=policy, load=load)
-        return request.command(self.name, seed)
+        request = Request(
+            scenarios=(self.name,), seeds=range(seed, seed + 1), policies=(policy,), loads=(load,)
+        )
+        return request.command(request.entry(0))
 
     def check_command(self, check: str) -> str:
         """Give the command that makes one check alone."""
@@ -247,5 +249,5 @@ class Subject:
     def elsewhere(self) -> Report:
         """The reference in two fresh processes that differ in all that must not matter."""
         policy = EXPERT if EXPERT in self.scenario.policies else "random"
-        request = Request(scenarios=(self.name,), seeds=self.seeds[:SEEDS_MIN], policy=policy)
+        request = Request(scenarios=(self.name,), seeds=self.seeds[:SEEDS_MIN], policies=(policy,))
         return selfcheck(request, variants=(OTHERWISE,))

@@ -13,8 +13,8 @@ import simharness
 from simharness.cli import call
 from simharness.cli.output import counted, cut, table
 from simharness.product.fault import parse_load
-from simharness.rollout.local import run
 from simharness.rollout.request import Request
+from simharness.rollout.run import run
 
 CRM = "crm/negotiation"
 
@@ -119,7 +119,7 @@ def test_a_run_says_what_was_planned_and_what_was_done(tmp_path: Path) -> None:
             assert (about["episodes"], about["done"]) == (5, None)
             raise KeyboardInterrupt
 
-    request = Request(scenarios=(CRM,), seeds=range(5), policy="null")
+    request = Request(scenarios=(CRM,), seeds=range(5), policies=("null",))
     with pytest.raises(KeyboardInterrupt):
         run(request, tmp_path / "run", stop)
     about = json.loads((tmp_path / "run" / "run.json").read_text())

@@ -19,8 +19,8 @@ from simharness import env
 from simharness.errors import HarnessError
 from simharness.kernel import guard, journal
 from simharness.recording.reader import read_file
-from simharness.rollout.local import run
 from simharness.rollout.request import Request
+from simharness.rollout.run import run
 from tests.determinism.culprits import CULPRITS
 from tests.reports.graders import FATES
 from tests.seeds import pin
@@ -152,7 +152,7 @@ def test_b78_a_seed_means_the_same_in_every_process(tmp_path: Path) -> None:
 
 def test_b85_episodes_that_broke_are_counted_beside_the_mean(tmp_path: Path) -> None:
     """The mean is over those that have a score; how many there were in all is told with it."""
-    request = Request(scenarios=(f"{GRADERS}/fated",), seeds=range(8), load="0")
+    request = Request(scenarios=(f"{GRADERS}/fated",), seeds=range(8), loads=("0",))
 
     def unheard(done: int, total: int, so_far: Summary) -> None:
         assert so_far.episodes == done <= total

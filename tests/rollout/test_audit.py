@@ -12,8 +12,8 @@ from simharness.blame.statistics import Gate
 from simharness.errors import RecordingError, UsageError, VersionError
 from simharness.recording.format import MAGIC
 from simharness.rollout.audit import audit
-from simharness.rollout.local import run
 from simharness.rollout.request import Request
+from simharness.rollout.run import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,9 @@ FAULT = "crm.invalidation-lost"
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which the harness fails most episodes."""
     folder = tmp_path_factory.mktemp("runs") / "faulty"
-    request = Request(scenarios=("crm/negotiation",), seeds=range(6), faults=(FAULT,), load="4")
+    request = Request(
+        scenarios=("crm/negotiation",), seeds=range(6), faults=((FAULT,),), loads=("4",)
+    )
     run(request, folder, lambda done, total, summary: None)
     return folder
 
@@ -36,7 +38,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the sound product, long enough for the gate."""
     folder = tmp_path_factory.mktemp("runs") / "sound"
-    request = Request(scenarios=("crm/negotiation",), seeds=range(60), policy="null")
+    request = Request(scenarios=("crm/negotiation",), seeds=range(60), policies=("null",))
     run(request, folder, lambda done, total, summary: None)
     return folder
 

@@ -116,7 +116,7 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def report(scenarios: dict[str, str]) -> Report:
-    return selfcheck(Request(scenarios=tuple(scenarios.values()), seeds=range(2), load="0"))
+    return selfcheck(Request(scenarios=tuple(scenarios.values()), seeds=range(2), loads=("0",)))
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -188,7 +188,9 @@ def test_our_products_are_identical() -> None:
     variants = [one for one in VARIANTS if one.axis in wanted]
     names = tuple(scenario.id for scenario in Crm.scenarios)
     faults = tuple(fault.id for fault in Crm.faults)
-    request = Request(scenarios=names, seeds=range(times(1)), faults=faults, policy="random")
+    request = Request(
+        scenarios=names, seeds=range(times(1)), faults=(faults,), policies=("random",)
+    )
     found = selfcheck(request, variants=variants)
     assert found.diverged == []
     assert found.identical == len(found.episodes) == times(len(names))
@@ -201,7 +203,7 @@ def test_our_products_are_identical() -> None:
 def test_a_variant_that_would_be_the_base_again_is_skipped_by_name(tmp_path: Path) -> None:
     (scenario,) = installed(tmp_path, {"clean": CLEAN}).values()
     orders = [one for one in VARIANTS if one.axis is Axis.ORDER]
-    found = selfcheck(Request(scenarios=(scenario,), seeds=range(1), load="0"), variants=orders)
+    found = selfcheck(Request(scenarios=(scenario,), seeds=range(1), loads=("0",)), variants=orders)
     assert [one.order for one in found.variants] == [Order.TWICE]
     assert found.skipped == [
         ("episodes backward", "needs two episodes"),
@@ -213,7 +215,7 @@ def test_a_counter_shows_in_a_single_episode(tmp_path: Path) -> None:
     sources = {"counter": CULPRITS["module-counter"]}
     (scenario,) = installed(tmp_path, sources).values()
     twice = [one for one in VARIANTS if one.order is Order.TWICE]
-    found = selfcheck(Request(scenarios=(scenario,), seeds=range(1), load="0"), variants=twice)
+    found = selfcheck(Request(scenarios=(scenario,), seeds=range(1), loads=("0",)), variants=twice)
     assert [cause.axis for cause in found.causes(scenario)] == [Axis.ORDER]
 
 
@@ -240,7 +242,7 @@ def test_a_process_that_crashes_is_named_with_its_command(
     source = product(ALIVE.format(f"if not __debug__:\n        {deed}"), imports)
     (scenario,) = installed(tmp_path, {"broken": source}).values()
     variants = [one for one in VARIANTS if one.axis is Axis.OPTIMISED]
-    request = Request(scenarios=(scenario,), seeds=range(1), load="0")
+    request = Request(scenarios=(scenario,), seeds=range(1), loads=("0",))
     with pytest.raises(HarnessError) as caught:
         selfcheck(request, variants=variants)
     assert caught.value.message.startswith(f"selfcheck: the process 'optimised' {said}")
@@ -254,7 +256,7 @@ def test_a_process_that_hangs_is_named_and_stopped(tmp_path: Path) -> None:
         tmp_path, {"slow": product(ALIVE.format("time.sleep(60)"), "import time")}
     ).values()
     (variant,) = (one for one in VARIANTS if one.axis is Axis.OPTIMISED)
-    request = Request(scenarios=(scenario,), seeds=range(1), load="0")
+    request = Request(scenarios=(scenario,), seeds=range(1), loads=("0",))
     running: list[subprocess.Popen[str]] = []
     with pytest.raises(HarnessError, match="process 'optimised' gave no answer in 1 s") as caught:
         play(variant, request, tmp_path / "out", 1, running)
@@ -279,7 +281,7 @@ def test_a_difference_on_another_python_alone_is_told_as_such(tmp_path: Path) ->
     other.write_text(f'#!/bin/sh\nSPELLING=new exec {sys.executable} "$@"\n', encoding="utf-8")
     other.chmod(0o755)
     again = [one for one in VARIANTS if one.axis is Axis.REPEAT]
-    request = Request(scenarios=(scenario,), seeds=range(1), load="0")
+    request = Request(scenarios=(scenario,), seeds=range(1), loads=("0",))
     found = selfcheck(request, {"other": str(other), "gone": "/no/such"}, variants=again)
     assert [one.name for one in found.variants] == ["base again", "other"]
     assert found.skipped == [("gone", "it can't be started: No such file or directory")]
@@ -331,11 +333,11 @@ def test_what_a_product_prints_is_not_taken_for_the_answer(tmp_path: Path) -> No
     source = product(ALIVE.format('print("hello")'))
     (scenario,) = installed(tmp_path, {"chatty": source}).values()
     again = [one for one in VARIANTS if one.axis is Axis.REPEAT]
-    request = Request(scenarios=(scenario,), seeds=range(1), load="0")
+    request = Request(scenarios=(scenario,), seeds=range(1), loads=("0",))
     assert selfcheck(request, variants=again).identical == 1
 
 
 def test_a_request_that_cant_be_run_starts_no_process(tmp_path: Path) -> None:
     (scenario,) = installed(tmp_path, {"clean": CLEAN}).values()
     with pytest.raises(UsageError, match="no policy"):
-        selfcheck(Request(scenarios=(scenario,), seeds=range(1), policy="nobody"))
+        selfcheck(Request(scenarios=(scenario,), seeds=range(1), policies=("nobody",)))

@@ -10,20 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simharness.env import make_plan, new_episode
 from simharness.episode.replay import replay
 from simharness.errors import HarnessError, RecordingError, UnknownName, UsageError
 from simharness.recording.reader import EpisodeRecord, read_file
 from simharness.recording.writer import ShardWriter
-from simharness.rollout import local
-from simharness.rollout.local import check, run
+from simharness.rollout.audit import audit
+from simharness.rollout.block import BLOCK
+from simharness.rollout.catalogue import dump, index
+from simharness.rollout.check import check
 from simharness.rollout.request import Request
-from simharness.rollout.store import BLOCK, Summary, create_folder, next_folder
+from simharness.rollout.run import run
+from simharness.rollout.store import create_folder, next_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simharness.rollout.summary import Summary
+
 CRM = "crm/negotiation"
 SHOP = Path(__file__).parents[1] / "cli" / "shop.py"
+HAZARD = f"{Path(__file__).with_name('hazard.py')}:Hazard"
 
 
 def silent(done: int, total: int, summary: Summary) -> None:
@@ -31,7 +38,7 @@ def silent(done: int, total: int, summary: Summary) -> None:
 
 
 def request(episodes: int = 3, **fields: Any) -> Request:
-    values: dict[str, Any] = {"policy": "null", "load": "0", **fields}
+    values: dict[str, Any] = {"policies": ("null",), "loads": ("0",), **fields}
     return Request(scenarios=values.pop("scenarios", (CRM,)), seeds=range(episodes), **values)
 
 
@@ -56,10 +63,10 @@ def assert_intact(folder: Path, at_least: int) -> None:
 
 
 def test_a_run_is_sealed_in_blocks_with_a_line_for_each_verdict(tmp_path: Path) -> None:
-    summary = run(request(BLOCK + 3), tmp_path / "out", silent)
+    summary = run(request(BLOCK + 3), tmp_path / "out", silent).summary
     assert summary.episodes == BLOCK + 3
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("run.json", "shards", "verdicts.jsonl")
+        *("catalog.sqlite", "run.json", "shards", "verdicts.jsonl")
     ]
     shards = sorted((tmp_path / "out" / "shards").iterdir())
     assert [path.name for path in shards] == ["00000.simrec", "00001.simrec"]
@@ -88,7 +95,7 @@ def test_a_run_says_what_was_asked(tmp_path: Path) -> None:
 
 def test_the_same_request_gives_the_same_shards(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        run(request(3, policy="expert", load="2"), tmp_path / name, silent)
+        run(request(3, policies=("expert",), loads=("2",)), tmp_path / name, silent)
     one, two = ((tmp_path / n / "shards" / "00000.simrec").read_bytes() for n in ("one", "two"))
     assert one == two
     assert judged(tmp_path / "one") == judged(tmp_path / "two")
@@ -108,15 +115,15 @@ def test_progress_counts_up_to_the_total(tmp_path: Path) -> None:
     [
         ({"scenarios": (CRM, "crm/none")}, UnknownName, "no scenario of crm named 'none'"),
         ({"scenarios": (CRM, CRM)}, UsageError, "named twice"),
-        ({"policy": "nil"}, UnknownName, "no policy"),
-        ({"faults": ("crm.nothing",)}, UnknownName, "no fault named"),
-        ({"faults": ("crm.no-fence@from=2s,until=1s",)}, UsageError, "not after its start"),
+        ({"policies": ("nil",)}, UnknownName, "no policy"),
+        ({"faults": (("crm.nothing",),)}, UnknownName, "no fault named"),
+        ({"faults": (("crm.no-fence@from=2s,until=1s",),)}, UsageError, "not after its start"),
         ({"profile": "none"}, UnknownName, "no profile"),
         ({"config": {"no.such": 1}}, UnknownName, r"no knob named 'no\.such'"),
         ({"config": {"db.latency": "soon"}}, UsageError, r"knob db\.latency"),
         ({"config": {"instance.deal": 0}}, UsageError, r"deal = 0 is out of range \(seed 0\)"),
         ({"config": {"instance.none": 0}}, UnknownName, "no instance value named 'none'"),
-        ({"load": "many"}, UsageError, "load 'many' is not a number"),
+        ({"loads": ("many",)}, UsageError, "load 'many' is not a number"),
         ({"scenarios": (f"{SHOP}:Shop/start",)}, HarnessError, "seed 0: ValueError: start broke"),
     ],
 )
@@ -134,7 +141,9 @@ def test_a_pin_that_suits_only_some_seeds_is_found_in_the_last_one(tmp_path: Pat
     pins = {"instance.discount_pct": 10}
     fits: list[bool] = []
     for seed in range(12):
-        one = Request(scenarios=(CRM,), seeds=range(seed, seed + 1), policy="null", config=pins)
+        one = Request(
+            scenarios=(CRM,), seeds=range(seed, seed + 1), policies=("null",), config=pins
+        )
         try:
             check(one)
             fits.append(True)
@@ -144,7 +153,9 @@ def test_a_pin_that_suits_only_some_seeds_is_found_in_the_last_one(tmp_path: Pat
     first = fits.index(True)
     while not all(fits[first:unfit]):
         first += 1
-    asked = Request(scenarios=(CRM,), seeds=range(first, unfit + 1), policy="null", config=pins)
+    asked = Request(
+        scenarios=(CRM,), seeds=range(first, unfit + 1), policies=("null",), config=pins
+    )
     with pytest.raises(UsageError, match=rf"discount_pct = 10 is out of range \(seed {unfit}\)"):
         run(asked, tmp_path / "out", silent)
     assert not (tmp_path / "out").exists()
@@ -246,15 +257,17 @@ def test_a_full_disk_is_told_whichever_file_meets_it(
     opened: Any = Path.open
 
     def full(self: Path, *args: Any, **options: Any) -> Any:
-        return opened(Path("/dev/full") if self.name == name else self, *args, **options)
+        mode = [*args, options.get("mode", "r")][0]
+        writes = self.name.removesuffix(".tmp") == name and mode in "wa"
+        return opened(Path("/dev/full") if writes else self, *args, **options)
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(RecordingError, match="the disk is full; free some space"):
         run(request(3), tmp_path / "out", silent)
 
 
-@pytest.mark.parametrize("place", ["prompt", "brief"])
-def test_a_product_that_breaks_stops_the_run_with_its_seed_and_command(
+@pytest.mark.parametrize("place", ["draw", "start", "prompt", "brief"])
+def test_a_scenario_that_starts_on_no_seed_is_refused_with_its_command(
     tmp_path: Path, place: str
 ) -> None:
     asked = request(3, scenarios=(CRM, f"{SHOP}:Shop/{place}"))
@@ -264,19 +277,52 @@ def test_a_product_that_breaks_stops_the_run_with_its_seed_and_command(
         run(asked, tmp_path / "out", silent)
     command = f"simharness run {SHOP}:Shop/{place} --seed 0 --policy null --load 0"
     assert caught.value.hint == command
-    assert_intact(tmp_path / "out", 3)
+    assert not (tmp_path / "out").exists()
 
 
-def test_a_failure_of_the_harness_itself_names_the_episode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# Episodes that break
+
+
+def seeds_of_luck(luck: int) -> list[int]:
+    """Give those of the first twelve seeds on which the person is a hazard (0), or not."""
+    drawn = (new_episode(make_plan(f"{HAZARD}/sound", s), "x").instance["luck"] for s in range(12))
+    return [seed for seed, found in enumerate(drawn) if (found == 0) is (luck == 0)]
+
+
+@pytest.mark.parametrize("kind", ["start", "prompt", "goal", "exit", "leave", "close"])
+def test_an_episode_that_breaks_is_one_bad_episode_with_its_recording(
+    tmp_path: Path, kind: str
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise HarnessError("nobody can move", "look for a lock")
+    bad, good = seeds_of_luck(0), seeds_of_luck(1)
+    assert bad
+    asked = request(12, scenarios=(f"{HAZARD}/{kind}",), policies=("expert",))
+    summary = run(asked, tmp_path / "out", silent, breaker=False).summary
+    assert (summary.episodes, summary.failures) == (12, len(bad))
+    lines, records = judged(tmp_path / "out"), recorded(tmp_path / "out")
+    assert [record.digest for record in records] == [line["digest"] for line in lines]
+    for seed in good:
+        assert (lines[seed]["class"], lines[seed]["score"]) == ("ok", 1)
+        assert replay(records[seed]).digest == lines[seed]["digest"]
+    for seed in bad:
+        line = lines[seed]
+        assert (line["class"], line["primary"], line["score"]) == ("harness", "H810", None)
+        assert (line["valid"], line["quarantined"]) == (False, True)
+        said = {"exit": "SystemExit: 0", "leave": "Leaving: gone", "close": "GeneratorExit"}
+        assert said.get(kind, f"ValueError: {kind} broke") in line["sentence"]
+        assert records[seed].complete
+        assert records[seed].header["instance"]["luck"] == 0  # type: ignore[index]
+    report = audit(tmp_path / "out")
+    assert [s for s, item in enumerate(report.items) if item.quarantined] == bad
+    assert not report.damaged
+    before = list(dump(tmp_path / "out"))
+    index(tmp_path / "out")
+    assert list(dump(tmp_path / "out")) == before
 
-    monkeypatch.setattr(local, "finish", fail)
-    with pytest.raises(HarnessError, match=f"^{CRM}, seed 0: nobody can move") as caught:
-        run(request(1), tmp_path / "out", silent)
-    assert caught.value.hint == f"simharness run {CRM} --seed 0 --policy null --load 0"
+
+def test_a_policy_that_leaves_by_what_is_no_exception_breaks_its_episode(tmp_path: Path) -> None:
+    asked = request(2, scenarios=(f"{HAZARD}/sound",), policies=("tumble",))
+    assert run(asked, tmp_path / "out", silent).summary.failures == 2
+    assert "Leaving: the policy left (hazard.py:" in judged(tmp_path / "out")[0]["sentence"]
 
 
 # Folders

@@ -1,0 +1,58 @@
+"""The circuit breaker: stops a run when the harness turns out to be broken.
+
+A broken harness should cost minutes and not a training run. The test may be looked at after every
+episode, see `blame/sequential`; it stops at 8 failures of the harness in a row, or as soon as the
+rate is rather 5 % than 2 %, from 20 episodes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simharness.blame.sequential import SequentialTest
+from simharness.blame.statistics import Gate
+from simharness.rollout.summary import failed
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from simharness.rollout.line import Line
+
+NAMED = 3
+"""Codes that are named as what failed."""
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Hears of each episode and says when it is enough."""
+
+    grouped: bool = False
+    """Whether several episodes are of one instance, of which only the first counts."""
+    test: SequentialTest = field(default_factory=SequentialTest)
+    _codes: Counter[str] = field(default_factory=Counter[str])
+    _faults: dict[str, None] = field(default_factory=dict[str, None])
+
+    def add(self, line: Line) -> bool:
+        """Take the next episode; gives whether the run has to stop."""
+        if failed(line):
+            self._codes[line["primary"]] += 1
+            self._faults.update(dict.fromkeys(line["faults"]))
+        return self.test.add(failed(line), self._instance(line)) is Gate.FAIL
+
+    def _instance(self, line: Line) -> Hashable:
+        if not self.grouped:
+            return None
+        return line["scenario"], line["seed"], line["policy"], tuple(line["faults"]), line["load"]
+
+    @property
+    def reason(self) -> str:
+        """Why it stopped: the count, and which findings decided."""
+        codes = ", ".join(f"{code} {n}" for code, n in self._codes.most_common(NAMED))
+        return f"{self.test.reason}: {codes}"
+
+    @property
+    def planted(self) -> tuple[str, ...]:
+        """Faults that were switched on in episodes that failed."""
+        return tuple(self._faults)

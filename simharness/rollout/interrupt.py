@@ -1,0 +1,38 @@
+"""Ctrl-C in a run: the first asks to stop behind the episodes under way, the second ends it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from types import FrameType
+
+
+@contextmanager
+def stop_asked(stop: Callable[[], None]) -> Generator[None]:
+    """Call `stop` at the first Ctrl-C in here, and raise KeyboardInterrupt at the second.
+
+    Does nothing outside of the main thread, or where Ctrl-C is ignored or handled already.
+    """
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        stop()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,74 @@
+"""Counts of a run so far, from the lines of its episodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simharness.blame.statistics import LIMIT, gate, rate
+from simharness.blame.verdict import Class
+
+if TYPE_CHECKING:
+    from simharness.rollout.line import Line
+
+WORST = 3
+"""Failed episodes that are named."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of a run so far."""
+
+    episodes: int = 0
+    valid: int = 0
+    failures: int = 0
+    """Episodes with a decisive harness finding, or that the harness could not finish."""
+    quarantined: int = 0
+    classes: Counter[str] = field(default_factory=Counter[str])
+    codes: Counter[str] = field(default_factory=Counter[str])
+    scored: int = 0
+    total: int = 0
+    """Of all scores, in millionths."""
+    least: int | None = None
+    worst: list[Line] = field(default_factory=list["Line"])
+
+    def add(self, line: Line) -> None:
+        """Count one episode."""
+        self.episodes += 1
+        self.valid += line["valid"]
+        self.classes[line["class"]] += 1
+        self.codes.update(line["codes"])
+        if line["score"] is not None:
+            score = round(line["score"] * 1_000_000)
+            self.scored += 1
+            self.total += score
+            self.least = score if self.least is None else min(self.least, score)
+        self.quarantined += line["quarantined"]
+        if failed(line):
+            self.failures += 1
+            # By place, so that the same ones are named whoever was faster.
+            ranked = sorted([*self.worst, line], key=lambda one: (one["shard"], one["place"]))
+            self.worst = ranked[:WORST]
+
+    def record(self, run: str) -> dict[str, Any]:
+        """Give the summary as `--json` prints it."""
+        return {
+            "run": run,
+            "episodes": self.episodes,
+            "score": {
+                "mean": round(self.total / self.scored / 1_000_000, 6) if self.scored else None,
+                "min": None if self.least is None else self.least / 1_000_000,
+            },
+            "valid": self.valid,
+            "verdicts": dict(sorted(self.classes.items())),
+            "codes": dict(sorted(self.codes.items())),
+            "quarantined": self.quarantined,
+            "failure_rate": rate(self.failures, self.episodes).record(),
+            "gate": str(gate(self.failures, self.episodes, LIMIT)),
+        }
+
+
+def failed(line: Line) -> bool:
+    """Tell whether the harness failed an episode."""
+    return bool(line["class"] == Class.HARNESS)
