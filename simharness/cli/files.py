@@ -68,13 +68,13 @@ def one_episode(path: Path, name: str | None) -> EpisodeRecord:
             return meant[0]
         if meant:
             names = dict.fromkeys(name_of(record) for record in meant)
-            if len(names) == 1:
-                names = dict.fromkeys(key_of(record) for record in meant)
             files = dict.fromkeys(record.path for record in meant)
             if len(names) > 1:
-                hint = "give one of " + ", ".join(map(repr, names))
+                hint = "give one of " + ", ".join(names)
             elif len(files) > 1:
                 hint = "give the file that is meant: " + ", ".join(files)
+            elif len(keys := dict.fromkeys(map(key_of, meant))) > 1:
+                hint = "give one of " + ", ".join(map(repr, keys))
             else:
                 hint = "they were played alike, by other policies or in other worlds; run one again"
             raise UsageError(f"{len(meant)} episodes in {str(path)!r} are called {name!r}", hint)

@@ -11,6 +11,7 @@ import click
 
 from simharness.cli.files import episodes, is_unfinished, name_of, one_episode
 from simharness.cli.output import ProgressLine, counted, emit_json
+from simharness.episode.info import BROKE
 from simharness.episode.replay import replay
 from simharness.errors import (
     Divergence,
@@ -21,6 +22,7 @@ from simharness.errors import (
 )
 from simharness.recording.diff import first_difference
 from simharness.recording.format import FrameType
+from simharness.rollout.broken import is_broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,13 +101,14 @@ class Result:
     refused: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Those that another version has to replay."""
     unfinished: list[str] = field(default_factory=list[str])
-    """What is left of episodes whose writer was stopped, in words."""
+    """What there is of episodes that broke, or whose writer was stopped, in words."""
     worst: int = 0
     """The exit code."""
 
     def take(self, record: EpisodeRecord, until: int | None) -> None:
         """Replay one more; an episode under way when its run was stopped as far as it goes."""
-        partial = until is None and is_unfinished(record)
+        broke = is_broken(record)
+        partial = until is None and (broke or is_unfinished(record))
         steps = whole_steps(record) if partial else until
         try:
             if not partial:
@@ -132,7 +135,12 @@ class Result:
             if partial:
                 name = name_of(record) if record.header else "an episode"
                 so_far = "nothing to replay" if steps is None else f"identical up to step {steps}"
-                self.unfinished.append(f"{name} was not finished ({record.problem}): {so_far}")
+                why = (
+                    f"broke ({record.info[BROKE]})"
+                    if broke
+                    else f"was not finished ({record.problem})"
+                )
+                self.unfinished.append(f"{name} {why}: {so_far}")
 
     def record(self, path: str) -> dict[str, Any]:
         """Give the result as `--json` prints it."""

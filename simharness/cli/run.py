@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from simharness.blame.statistics import rate
-from simharness.cli.output import ProgressLine, counted, emit_json
+from simharness.cli.output import ProgressLine, counted, emit_json, wrapped
 from simharness.errors import HarnessError, RecordingError, UsageError
 from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
 from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
@@ -189,7 +189,7 @@ def command(
         click.echo(interrupted(finished, total, folder), err=True)
         return 130
     except (RecordingError, HarnessError) as error:
-        if not (folder / ABOUT).is_file() or (going_on is not None and not finished):
+        if not finished:
             raise
         again = f"what was played is kept; then: {again_command(folder)}"
         raise type(error)(
@@ -278,10 +278,13 @@ def report(result: Result, folder: str, as_json: bool) -> None:
     if result.lost:
         told = f"  {counted(len(result.lost), 'worker')} lost and replaced; the last: "
         click.echo(told + result.lost[-1])
-    for line in summary.worst[:1]:
-        click.echo(f"  look at: {look_at(line['key'], folder)}")
     if result.stopped == BREAKER and result.breaker is not None:
         tell_breaker(result.breaker, result, folder)
+        return
+    for line in summary.worst[:1]:
+        if line["score"] is None:
+            wrapped(f"{line['key']} broke: {line['sentence']}")
+        click.echo(f"  look at: {look_at(line['key'], folder)}")
 
 
 def more(result: Result) -> dict[str, object]:

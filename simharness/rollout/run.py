@@ -140,7 +140,7 @@ class Rollout:
                         engine.kill()
                         raise
                 first += blocks
-                entries = self._next(entries) if not result.stopped else []
+                entries = self._next(entries)
                 size = len(entries)
                 result.total += size
         except BaseException as error:
@@ -171,7 +171,7 @@ class Rollout:
 
     def _next(self, played: Iterable[Entry]) -> list[Entry]:
         """Give what is played in the next round."""
-        if self._refill is None or not self._store.request.refill:
+        if self._refill is None or not self._store.request.refill or self.result.stopped:
             return []
         again = played if isinstance(played, list) else self._store.request.entries()
         return self._refill.after(list(again))

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -41,19 +42,24 @@ def create_folder(path: Path) -> Path:
     Raises UsageError when it holds something, RecordingError when it can't be made.
     """
     make_folder(path)
-    hint = "give -o another folder, or remove this one"
-    if (path / ABOUT).is_file():
-        hint = f"to go on with the run in it: simharness run --resume {path}; else {hint}"
-    full = UsageError(f"folder {str(path)!r} is not empty", hint)
     try:
         if any(path.iterdir()):
-            raise full
+            raise not_empty(path)
         (path / SHARDS).mkdir()
     except FileExistsError:  # another run was faster
-        raise full from None
+        raise not_empty(path) from None
     except OSError as error:
         raise from_os_error("make folder", path, error) from error
     return path
+
+
+def not_empty(path: Path) -> UsageError:
+    """Build the error for a folder that holds something, such as a run that may be resumed."""
+    hint = "give -o another folder, or remove this one"
+    if (path / ABOUT).is_file():
+        again = shlex.join(["simharness", "run", "--resume", str(path)])
+        hint = f"to go on with the run in it: {again}; else {hint}"
+    return UsageError(f"folder {str(path)!r} is not empty", hint)
 
 
 def make_folder(path: Path) -> None:

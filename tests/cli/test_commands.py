@@ -24,6 +24,10 @@ RUN_KEYS = {
     "quarantined",
     "failure_rate",
     "gate",
+    "asked",
+    "stopped",
+    "reason",
+    "workers_lost",
 }
 TOTAL_KEYS = {
     "pings",

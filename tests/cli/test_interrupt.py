@@ -96,8 +96,8 @@ def test_an_interrupted_run_says_where_it_is_and_replays(
     code, out, err = end(process, signal.SIGINT)
     assert (code, out) == (130, "")
     told = re.fullmatch(
-        r"stopped after (\d+) of 100000 episodes; they are in out \(its last .* in \.part\)\n"
-        r"  check them: simharness replay out\n",
+        r"stopped after (\d+) of 100000 episodes, which are in out\n"
+        r"  go on: simharness run --resume out\n",
         err,
     )
     assert told is not None, err
@@ -172,7 +172,7 @@ def test_every_command_stops_with_130(
 def test_an_interrupt_before_the_first_episode_says_so(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simharness.rollout.local.new_episode", interrupt)
+    monkeypatch.setattr("simharness.rollout.block.new_episode", interrupt)
     told = cli("run", CRM, "--seed", "0:3")
     assert (told.code, told.out) == (130, "")
-    assert told.err == "stopped before the first of 3 episodes was finished\n"
+    assert told.err.startswith("stopped after 0 of 3 episodes, ")

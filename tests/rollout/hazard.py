@@ -112,6 +112,8 @@ class Light(Scenario["Hazard"]):
             case "spin":
                 while True:
                     pass
+            case _:
+                pass
 
     def prompt(self, instance: Instance) -> str:
         """Tell the agent its task."""

@@ -117,7 +117,7 @@ ARGV = ("run", CRM, "--seed", "0:150", "--policy", "null", "--load", "0")
 def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(
     tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
-    draw = random.Random(workers)
+    draw = random.Random(workers)  # noqa: S311
     process = begin(tmp_path, *ARGV, "--workers", workers, "-o", "run", "--json")
     for _ in range(times(2)):
         wait_for(tmp_path / "run", draw.randrange(140), process)
@@ -134,7 +134,7 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(
 def test_a_run_whose_parent_is_killed_is_resumed_to_the_same_run(
     tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
-    draw = random.Random(10 + workers)
+    draw = random.Random(10 + workers)  # noqa: S311
     argv: Sequence[object] = (*ARGV, "-o", "run")
     for _ in range(times(2)):
         process = begin(tmp_path, *argv, "--workers", workers)
@@ -228,16 +228,17 @@ def test_an_episode_that_loses_worker_after_worker_is_quarantined_and_the_run_go
 
 
 def test_an_episode_that_never_ends_is_ended_and_named(tmp_path: Path) -> None:
-    asked = request(4, scenarios=(f"{HAZARD}/spin",), policies=("expert",))
-    bad = [seed for seed in unlucky() if seed < 4]
-    assert bad
+    bad = unlucky()[0]
+    asked = Request(
+        scenarios=(f"{HAZARD}/spin",), seeds=range(bad - 1, bad + 1), policies=("expert",)
+    )
 
     def impatient(request: Request, folder: Path, lock: int, blocks: int) -> Engine:
-        return Pool(request, folder, 1, lock, patience=2)
+        return Pool(request, folder, 1, lock, patience=5)
 
     run(asked, tmp_path / "run", engine=impatient, breaker=False)
     found = {entry["seed"]: entry["code"] for entry in episodes(tmp_path / "run")}
-    assert found == {seed: "H811" if seed in bad else "" for seed in range(4)}
+    assert found == {bad - 1: "", bad: "H811"}
 
 
 def test_a_pool_whose_workers_cannot_live_says_so(
@@ -263,8 +264,8 @@ def test_a_shard_that_cannot_be_written_stops_the_run_which_is_then_resumed(
     assert done.returncode == 2, done.stderr
     assert "error SH-REC-001: can't write " in done.stderr
     assert "the file would be too large" in done.stderr
-    assert "go on: simharness run --resume run" in done.stderr or "then: " in done.stderr
-    assert 0 < len(list((tmp_path / "run" / "shards").glob("*.part")))
+    assert "what was played is kept; then: simharness run --resume run" in done.stderr
+    assert list((tmp_path / "run" / "shards").glob("*.part"))
     resume(tmp_path / "run")
     assert contents(tmp_path / "run") == unbroken
 
@@ -334,7 +335,7 @@ def test_a_run_that_was_begun_as_another_one_is_not_resumed(
 @pytest.mark.parametrize("text", ["", "[]", '{"block": 64}', '{"block": 7, "asked": {}}'])
 def test_what_is_no_run_is_not_resumed(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="is not as this version writes it"):
+    with pytest.raises(UsageError, match=r"is not as this version writes it"):
         resume(tmp_path)
     with pytest.raises(UsageError, match="is no run"):
         resume(tmp_path / "nowhere")
@@ -347,6 +348,6 @@ def test_a_damaged_shard_is_named_and_not_overwritten(tmp_path: Path) -> None:
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     for again in (resume, index):
-        with pytest.raises(RecordingError, match="sealed shard .* is damaged"):
+        with pytest.raises(RecordingError, match=r"sealed shard .* is damaged"):
             again(tmp_path / "run")
     assert path.read_bytes() == data

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +11,14 @@ from simharness.errors import UsageError
 from simharness.product.product import Product
 from simharness.product.registry import load_product, product_names
 from simharness.product.scenario import Scenario
-from simharness.rollout.request import EPISODES_MAX, Request, parse_config, parse_seeds
+from simharness.rollout.request import (
+    EPISODES_MAX,
+    Request,
+    parse_config,
+    parse_faults,
+    parse_seeds,
+    read_request,
+)
 
 CRM = "crm/negotiation"
 
@@ -105,11 +114,31 @@ def test_a_key_that_is_set_twice_is_refused() -> None:
         parse_config(["a=1", "a=2"])
 
 
-def test_plans_come_scenario_by_scenario_and_seed_by_seed() -> None:
-    request = Request(scenarios=("a/x", "b/y"), seeds=range(2, 4), load="2.5")
-    assert len(request) == 4
-    plans = list(request.plans())
-    assert [(p.scenario, p.seed) for p in plans] == [("a/x", 2), ("a/x", 3), ("b/y", 2), ("b/y", 3)]
+def test_episodes_come_by_scenario_seed_policy_faults_load_and_member() -> None:
+    request = Request(
+        scenarios=("a/x", "b/y"),
+        seeds=range(2, 4),
+        policies=("p", "q"),
+        faults=((), ("f", "g")),
+        loads=("1", "8"),
+        group=2,
+    )
+    entries = list(request.entries())
+    assert len(entries) == len(set(entries)) == len(request) == 64
+    seeds, loads = request.seeds, request.loads
+    chosen = itertools.product(
+        request.scenarios, seeds, request.policies, request.faults, loads, (0, 1)
+    )
+    assert [tuple(entry) for entry in entries] == list(chosen)
+    assert request.cell(entries[-1]) == "load=8 faults=f+g member=1"
+    assert request.cell(entries[0]) == "load=1 faults=none member=0"
+
+
+def test_the_plan_of_an_episode_is_its_own() -> None:
+    request = Request(scenarios=(CRM,), seeds=range(2, 4), loads=("2.5",), faults=((), ("f", "g")))
+    plans = [request.plan(entry) for entry in request.entries()]
+    found = [(plan.seed, plan.faults) for plan in plans]
+    assert found == [(2, ()), (2, ("f", "g")), (3, ()), (3, ("f", "g"))]
     assert {p.load for p in plans} == {2500}
 
 
@@ -117,14 +146,15 @@ def test_the_command_of_an_episode_asks_for_the_same_plan() -> None:
     request = Request(
         scenarios=(CRM,),
         seeds=range(5, 9),
-        policy="null",
-        faults=("crm.no-fence@from=60s,until=10min",),
-        load="0.5",
+        policies=("null",),
+        faults=(("crm.no-fence@from=60s,until=10min",),),
+        loads=("0.5",),
         profile="bare",
         schedule="random:7",
         config={"instance.deal": 3, "deals.detail.cache.ttl": "5min", "db.latency": ["1s", "2s"]},
     )
-    words = shlex.split(request.command(CRM, 6))
+    entry = request.entry(1)
+    words = shlex.split(request.command(entry))
     assert words[:3] == ["simharness", "run", CRM]
     options = dict[str, list[str]]()
     for name, value in zip(words[3::2], words[4::2], strict=True):
@@ -132,26 +162,51 @@ def test_the_command_of_an_episode_asks_for_the_same_plan() -> None:
     again = Request(
         scenarios=(CRM,),
         seeds=parse_seeds(options["--seed"][0], None),
-        policy=options["--policy"][0],
-        faults=tuple(options["--fault"]),
-        load=options["--load"][0],
+        policies=tuple(options["--policy"]),
+        faults=(tuple(options["--fault"]),),
+        loads=tuple(options["--load"]),
         profile=options["--profile"][0],
         schedule=options["--schedule"][0],
         config=parse_config(options["--set"]),
     )
-    assert list(again.plans()) == [request.plan(CRM, 6)]
-    assert again.policy == request.policy
+    assert [again.plan(one) for one in again.entries()] == [request.plan(entry)]
+    assert again.policies == request.policies
 
 
-def test_a_request_is_recorded_as_json() -> None:
-    request = Request(scenarios=(CRM,), seeds=range(5, 9), load="02.50", config={"a": 1})
-    assert json.loads(json.dumps(request.record())) == {
+def test_a_request_is_recorded_as_json_and_read_again() -> None:
+    request = Request(scenarios=(CRM,), seeds=range(5, 9), loads=("02.50",), config={"a": 1})
+    record = json.loads(json.dumps(request.record()))
+    assert record == {
         "scenarios": [CRM],
         "seeds": [5, 9],
-        "policy": "expert",
-        "faults": [],
-        "load": "2.5",
+        "policies": ["expert"],
+        "faults": [[]],
+        "loads": ["2.5"],
         "profile": "",
         "config": {"a": 1},
         "schedule": "fifo",
+        "group": 1,
+        "refill": 0,
     }
+    assert read_request(record) == replace(request, loads=("2.5",))
+
+
+@pytest.mark.parametrize(
+    ("sets", "always", "expected"),
+    [
+        ((), (), ((),)),
+        ((), ("a", "b"), (("a", "b"),)),
+        (("none", "a+b"), (), ((), ("a", "b"))),
+        (("none", "a"), ("c",), (("c",), ("c", "a"))),
+    ],
+)
+def test_sets_of_faults_are_read(
+    sets: tuple[str, ...], always: tuple[str, ...], expected: tuple[tuple[str, ...], ...]
+) -> None:
+    assert parse_faults(sets, always) == expected
+
+
+@pytest.mark.parametrize("text", ["", "+", "a+", "+a", "a++b"])
+def test_a_set_of_faults_with_a_hole_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^set of faults .* is not readable"):
+        parse_faults([text], ())
