@@ -62,7 +62,9 @@ class Helpdesk(ThreadTools, OrderTools, AdminTools):
         self.gateway = Gateway(self.world, hook)
         bind_gateway(self, self.gateway, sound=SOUND_MONEY)
         for money in (self.charges, self.refunds):
-            bind_sweep(self, Sweep(self.gateway, money.table, partial(self.learn, money)))
+            bind_sweep(
+                self, Sweep(self.gateway, money.table, self.inbox, partial(self.learn, money))
+            )
         self.gateway.ledger.listeners.append(self.on_movement)
         self.repairable.append(THREADS)
         self.sound[THREADS] = SOUND_THREADS

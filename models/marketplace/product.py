@@ -109,7 +109,7 @@ class Marketplace(SearchTools, RequestTools, BookingTools, CalendarTools, Writin
                 "refund.books": "after_gateway",
             },
         )
-        bind_sweep(self, Sweep(self.gateway, self.payments.table, self.learn))
+        bind_sweep(self, Sweep(self.gateway, self.payments.table, self.inbox, self.learn))
 
     def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Answer[Any]:
         """Serve one call of any actor; of the agent's, note what it is told of slots."""

@@ -436,6 +436,10 @@ class Gateway:
         request = self._requests.get(ref)
         return request.status if request is not None else ""
 
+    def newest(self, ref: str) -> int | None:
+        """Give the `created` of the last event made of a charge or refund; None before there is."""
+        return self._created.get(ref)
+
     # --- telling ----------------------------------------------------------------------------------
 
     def _tell(self, request: Request, status: str, by: Operation | None = None) -> None:

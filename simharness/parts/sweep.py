@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from simharness.parts.gateway import Gateway
     from simharness.parts.table import Change, Table
+    from simharness.parts.webhook import Inbox
 
 PENDING = "pending"
 OPEN = ("sent", PENDING)
@@ -30,17 +31,20 @@ class Sweep:
     Rows of the start are left to whoever put them there.
     """
 
-    __slots__ = ("_clerk", "after", "gateway", "learn", "table", "world")
+    __slots__ = ("_clerk", "after", "gateway", "inbox", "learn", "table", "world")
 
     def __init__(
         self,
         gateway: Gateway,
         table: Table[Any],
+        inbox: Inbox,
         learn: Callable[[Operation, int, str], Generator[Event, Any, None]],
     ) -> None:
         self.world = gateway.world
         self.gateway = gateway
         self.table = table
+        self.inbox = inbox
+        """Where the gateway's events come in, some of them after what the sweep has been told."""
         self.learn = learn
         """Writes down what the gateway says of a row: its status, or nothing of one that it was
         never asked for."""
@@ -64,11 +68,15 @@ class Sweep:
             self.world.spawn(op.name, self._ask(op, key, n))
 
     def _ask(self, op: Operation, key: int, n: int) -> Generator[Event, Any, None]:
-        status = yield from self.gateway.look(op, f"{self.table.name}:{key}")
+        ref = f"{self.table.name}:{key}"
+        status = yield from self.gateway.look(op, ref)
         row = self.table.rows.get(key)
         if row is None or row.status != PENDING:
             return
         if status in OPEN:
             self._later(key, n + 1)
         else:
+            told = self.gateway.newest(ref)
+            if told is not None:
+                self.inbox.catch_up(ref, told)
             yield from self.learn(op, key, status)

@@ -253,6 +253,13 @@ class Inbox:
         tx.then(lambda _: self._apply(tx.op, notice))
         return True
 
+    def catch_up(self, ref: str, created: int) -> None:
+        """Take note that the receiver has asked and been told all up to the event made then.
+
+        What was sent before and is still on its way is old news when it comes.
+        """
+        self._newest[ref] = max(created, self._newest.get(ref, created))
+
     def _apply(self, op: Operation, notice: Notice) -> None:
         event, created = notice.event_id, notice.created
         newest = self._newest.get(notice.ref, created)

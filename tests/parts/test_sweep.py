@@ -91,3 +91,20 @@ def test_what_there_is_news_of_is_not_asked_about(monkeypatch: pytest.MonkeyPatc
         house.wait("10min")
         assert statuses(house) == ("confirmed", "succeeded")
         assert asked == ["payments:1"] * times
+
+
+@pytest.mark.parametrize("order", ["fifo", "any"])
+@pytest.mark.parametrize("mode", ["ok", "async_fail"])
+def test_old_news_does_not_undo_what_was_asked_for(order: str, mode: str) -> None:
+    # All that was sent by then arrives after the app has asked, from what was under way on.
+    late = {"webhook.order": order, "webhook.delay": ["90s", "300s"]}
+    house = booked({**SWEPT, **late, "gateway.mode": mode, "gateway.settle_after": "20s"})
+    house.call(ANN, "pay", **PRICE)
+    house.wait("61s")
+    known = statuses(house)
+    assert known == (("confirmed", "succeeded") if mode == "ok" else ("pending", "failed"))
+    for _ in range(30):
+        house.wait("10s")
+        assert statuses(house) == known
+        assert house.market.invariants() == []
+    assert not house.market.moving
