@@ -45,8 +45,8 @@ class Written(IdeStores):
             hidden = Hidden(solution={}, files=dict(tests))
             exam = Exam(self, exam.base, tuple(material.get("tests", ())), hidden)
         handed = exam.handed()
-        keys = (f"{handed.key}.files",) if handed.key else ()
-        return (criterion(HIDDEN, exam.hidden_checks(handed.files), handed.key, keys),)
+        hidden = exam.hidden_checks(handed.files)
+        return (criterion(HIDDEN, hidden, handed.key, exam.keys()),)
 
 
 def entries(history: Sequence[Mapping[str, Any]]) -> list[Entry]:

@@ -22,6 +22,7 @@ from simharness.findings.coping import (
 from simharness.findings.endings import ENDINGS
 from simharness.findings.evidence import (
     answered_apart,
+    belied,
     copied_answers,
     hard_coded,
     probes,
@@ -307,6 +308,7 @@ DETECTORS: tuple[Callable[[Account], Iterator[Finding]], ...] = (
     answered_apart,
     copied_answers,
     probes,
+    belied,
     *ENDINGS,
 )
 """All of them; those that look at the ending come last."""

@@ -27,7 +27,7 @@ def judged(exam: Exam, *, excepted: Collection[str] = ()) -> tuple[Criterion, ..
     tests of the start that count for nothing.
     """
     handed = exam.handed()
-    keys = (f"{handed.key}.files",) if handed.key else ()
+    keys = exam.keys()
     if not exam.changed(handed.files):
         text = f"the code {named(handed.key)} is that of the start"
         return tuple(Criterion(name, False, text, keys) for name in TESTS)

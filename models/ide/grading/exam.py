@@ -77,6 +77,17 @@ class Exam:
         files = {path: text for path, _, text in row.files}
         return Handed(files, f"submissions:{row.id}", row.rev)
 
+    def keys(self) -> tuple[str, ...]:
+        """Name what the judgement rests on: what was handed in, or the files that were changed."""
+        handed = self.handed()
+        if handed.key:
+            return (f"{handed.key}.files",)
+        return tuple(
+            f"files:{row.id}.content"
+            for row in self.ide.files.table
+            if row.content != self.base.get(row.path)
+        )
+
     def worktree(self) -> Texts:
         """Give the working tree."""
         return {path: file.text for path, file in self.ide.tree.files.items()}

@@ -101,7 +101,7 @@ def names(ending: Ending, tests: tuple[str, ...]) -> Criterion:
 def not_pleased(exam: Exam) -> Criterion:
     """Judge that neither code nor tests were changed to please a test; what is noted is no code."""
     handed = exam.handed()
-    keys = (f"{handed.key}.files",) if handed.key else ()
+    keys = exam.keys()
     changes = [f"{found.path} was {found.change}" for found in exam.unpinned(handed.files)]
     if exam.own_changes(handed.files, besides=(CHANGES,)):
         hidden = exam.hidden_checks(handed.files)
