@@ -45,8 +45,8 @@ class Written(IdeStores):
             hidden = Hidden(solution={}, files=dict(tests))
             exam = Exam(self, exam.base, tuple(material.get("tests", ())), hidden)
         handed = exam.handed()
-        hidden = exam.hidden_checks(handed.files)
-        return (criterion(HIDDEN, hidden, handed.key, exam.keys()),)
+        checks = exam.hidden_checks(handed.files)
+        return (criterion(HIDDEN, checks, handed.key, exam.keys()),)
 
 
 def entries(history: Sequence[Mapping[str, Any]]) -> list[Entry]:
