@@ -144,6 +144,30 @@ def test_nothing_but_right_answers_is_paid(patch: Mapping[str, str | None], righ
     assert paid(house) == (MILLION if right else 0)
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("return 10**20_000", "an int of 66439 bits instead of 2"),
+        ("return -(10**20_000)", "an int of 66439 bits instead of 2"),
+        ("return {3, 'b', 'a', 1}", "set({'a', 'b', 1, 3}) instead of 2"),
+        ("return {(1,): [None, {}]}", "{(1,): [None, {}]} instead of 2"),
+        ("return Fraction(10**6_000, 3)", "Fraction(an int of 19932 bits, 3) instead of 2"),
+        ("prices[0] = 10**6_000; return 2", "it changed its arguments to [[[an int of 19932 bits"),
+        ("return '\\ud800' * 100_000", "'" + "\\ud800" * 9),
+        ("return E(10**6_000)", "shop.E(n=an int of 19932 bits)"),
+        ("return Decimal('sNaN')", "Decimal('sNaN') instead of 2"),
+        ("return [[0] * 1000] * 100", "[[0, 0, 0, 0"),
+    ],
+)
+def test_no_answer_breaks_the_grader_or_is_told_otherwise_elsewhere(code: str, told: str) -> None:
+    head = "from decimal import Decimal\nfrom fractions import Fraction\n\n\nclass E:\n"
+    head += "    def __init__(self, n):\n        self.n = n\n\n\ndef largest(prices):\n    "
+    house = house_with({"shop.py": f"{head}{code}\n"})
+    assert paid(house) == 0
+    hidden, _ = judged(house.ide.exam)
+    assert hidden.evidence.partition("shop:largest: ")[2].startswith(told), hidden.evidence
+
+
 def test_what_was_handed_in_last_counts_and_without_it_the_tree() -> None:
     house = House(start=START)
     house.call("write_file", path="shop.py", content=RIGHT)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 from simharness.api import HarnessError, sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from simharness.api import World
     from simharness.models.ide.tickets import Probe
@@ -212,10 +214,57 @@ def checked(test: str, got: sandbox.Answer, expected: sandbox.Answer) -> Check:
     if got.kind == "value" and sandbox.same(got.value, expected.value):
         if sandbox.same(got.arguments, expected.arguments):
             return Check(test=test, outcome="passed")
-        message = f"it changed its arguments to {got.arguments!r:.60}"
+        message = f"it changed its arguments to {told(got.arguments)}"
         return Check(test=test, outcome="failed", message=message)
-    message = f"{shown(got)} instead of {expected.value!r:.60}"
+    message = f"{shown(got)} instead of {told(expected.value)}"
     return Check(test=test, outcome="failed", message=message)
+
+
+TOLD = 60
+"""Characters of a value that are told."""
+DIGITS_BITS = 2_000
+"""Integers of more bits aren't written as digits, which takes long, or is refused."""
+
+
+def told(value: Any) -> str:
+    """Write the beginning of a value as code has it, the same in every process."""
+    return "".join(islice(chain.from_iterable(pieces(value)), TOLD))
+
+
+def pieces(value: Any) -> Iterator[str]:
+    """Write a value piece by piece, so that what isn't read isn't written."""
+    kind = type(value)
+    if kind is int and value.bit_length() > DIGITS_BITS:
+        yield f"an int of {value.bit_length()} bits"
+    elif kind is Fraction:
+        yield from enclosed("Fraction(", map(pieces, (value.numerator, value.denominator)), ")")
+    elif kind is sandbox.Thing:
+        fields = (chain([f"{name}="], pieces(item)) for name, item in value.fields)
+        yield from enclosed(f"{value.type}(", fields, ")")
+    elif kind is dict:
+        items = value.items()
+        pairs = (chain(pieces(key), [": "], pieces(item)) for key, item in items)
+        yield from enclosed("{", pairs, "}")
+    elif kind in (set, frozenset):
+        # In an order of its own: that of a set differs from one process to the next.
+        inner = (iter([text]) for text in sorted("".join(pieces(item)) for item in value))
+        yield from enclosed(f"{kind.__name__}({{", inner, "})")
+    elif kind is list:
+        yield from enclosed("[", map(pieces, value), "]")
+    elif kind is tuple:
+        yield from enclosed("(", map(pieces, value), ",)" if len(value) == 1 else ")")
+    else:
+        yield repr(value)
+
+
+def enclosed(opening: str, items: Iterable[Iterable[str]], closing: str) -> Iterator[str]:
+    """Write items between brackets."""
+    yield opening
+    for place, item in enumerate(items):
+        if place:
+            yield ", "
+        yield from item
+    yield closing
 
 
 def class_name(name: str) -> str:
@@ -226,7 +275,7 @@ def class_name(name: str) -> str:
 def shown(answer: sandbox.Answer) -> str:
     """Say in short what an answer was."""
     if answer.kind == "value":
-        return f"{answer.value!r:.60}"
+        return told(answer.value)
     if answer.kind == "raised":
         return class_name(answer.raised[0]) if answer.raised else "an exception"
     return answer.message[:60]
