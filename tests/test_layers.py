@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("selfcheck",),
     ("validate",),
     ("review",),
+    ("exporters",),
     ("adapters",),
     ("cli", "__main__"),
     # The products come last: nothing in the package may name one.

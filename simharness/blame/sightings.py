@@ -35,6 +35,20 @@ class Sighting:
     differences: tuple[tuple[str, Any, Any], ...]
     """`(column, saw, true)`; what was seen is None where the answer didn't show it."""
 
+    def record(self) -> dict[str, Any]:
+        """Give the sighting as JSON shows it."""
+        return {
+            "step": self.step,
+            "t": self.t,
+            "view": self.view,
+            "key": self.key,
+            "served": self.served,
+            "true": self.true,
+            "age": self.age,
+            "source": self.source,
+            "differences": [{"column": c, "saw": a, "true": b} for c, a, b in self.differences],
+        }
+
 
 def sightings(rows: Rows, product: type[Product]) -> list[Sighting]:
     """List what the agent read, in order."""

@@ -36,6 +36,7 @@ COMMANDS = {
     "whatif": ("simharness.cli.whatif", "the same episode with one mechanism telling the truth"),
     "report": ("simharness.cli.report", "bug reports as files that reproduce, with controls"),
     "view": ("simharness.cli.view", "a run or a recording as a page, to read and to review"),
+    "export": ("simharness.cli.export", "episodes in the formats of other tools"),
     "validate": ("simharness.cli.validate", "is a scenario fit to train on?"),
     "selfcheck": (
         "simharness.cli.selfcheck",

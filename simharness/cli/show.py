@@ -245,20 +245,7 @@ def as_record(
             }
             for told, given in zip(rows.steps, inputs, strict=False)
         ],
-        "reads": [
-            {
-                "step": s.step,
-                "t": s.t,
-                "view": s.view,
-                "key": s.key,
-                "served": s.served,
-                "true": s.true,
-                "age": s.age,
-                "source": s.source,
-                "differences": [{"column": c, "saw": a, "true": b} for c, a, b in s.differences],
-            }
-            for s in seen
-        ],
+        "reads": [sighting.record() for sighting in seen],
         "verdict": None if record.verdict is None else told_verdict(record.verdict),
     }
 

@@ -3,54 +3,81 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.episode.inputs import read_inputs
 from simharness.episode.replay import plan_of, start_of
+from simharness.episode.step import CALLS, TEXT
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import read_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simharness.episode.step import Input
     from simharness.recording.reader import EpisodeRecord
+    from simharness.recording.rows import Told
+
+
+class ChatTurn(NamedTuple):
+    """One step as it looks in a chat."""
+
+    given: Input
+    told: Told | None
+    """None where the recording ends before the answer."""
+    messages: list[dict[str, Any]]
+    """What the assistant said and the tools' answers; none where the agent went away."""
 
 
 def chat_messages(record: EpisodeRecord) -> list[dict[str, Any]]:
     """Give the assistant's turns and the tools' answers; the assistant's arguments are verbatim."""
-    rows = read_rows(record)
-    told = {step.step: step for step in rows.steps}
+    prompt, turns = chat_turns(record)
+    return [prompt, *(message for turn in turns for message in turn.messages)]
+
+
+def chat_turns(record: EpisodeRecord) -> tuple[dict[str, Any], list[ChatTurn]]:
+    """Give the message that an episode began with, and its steps.
+
+    Raises DamagedRecording, or VersionError for a recording that needs another build.
+    """
+    told = {step.step: step for step in read_rows(record).steps}
     plan = plan_of(record)
     _, scenario = load_scenario(plan.scenario)
-    messages: list[dict[str, Any]] = [{"role": "user", "content": start_of(scenario, plan)[0]}]
-    for given in read_inputs(record):
-        if given.kind == "text":
-            messages.append({"role": "assistant", "content": given.text})
-            continue
-        if given.kind != "calls":
-            continue
-        messages.append(
+    prompt = {"role": "user", "content": start_of(scenario, plan)[0]}
+    turns = [
+        ChatTurn(given, step := told.get(given.step), messages_of(given, step))
+        for given in read_inputs(record)
+    ]
+    return prompt, turns
+
+
+def messages_of(given: Input, told: Told | None) -> list[dict[str, Any]]:
+    """Give the messages of one step."""
+    if given.kind == TEXT:
+        return [{"role": "assistant", "content": given.text}]
+    if given.kind != CALLS:
+        return []
+    asked = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
             {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {
-                        "id": call.id,
-                        "type": "function",
-                        "function": {"name": call.tool, "arguments": call.arguments},
-                    }
-                    for call in given.calls
-                ],
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.tool, "arguments": call.arguments},
             }
-        )
-        step = told.get(given.step)
-        if step is None:
-            continue
-        for call, (ok, value) in zip(given.calls, step.results, strict=False):
-            content = value if ok else {"error": value}
-            messages.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": call.id,
-                    "content": json.dumps(content, separators=(",", ":"), ensure_ascii=True),
-                }
-            )
-    return messages
+            for call in given.calls
+        ],
+    }
+    results: Sequence[tuple[bool, Any]] = told.results if told is not None else ()
+    answers = [
+        {
+            "role": "tool",
+            "tool_call_id": call.id,
+            "content": json.dumps(
+                value if ok else {"error": value}, separators=(",", ":"), ensure_ascii=True
+            ),
+        }
+        for call, (ok, value) in zip(given.calls, results, strict=False)
+    ]
+    return [asked, *answers]

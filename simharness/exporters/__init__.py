@@ -1,0 +1,1 @@
+"""Episodes in the formats of other tools, and what each of them could not carry."""
