@@ -55,6 +55,9 @@ class Atif:
     def close(self) -> None:
         """There is nothing behind the last document."""
 
+    def abandon(self) -> None:
+        """There is nothing to let go of."""
+
     def document(self, trajectory: Trajectory) -> dict[str, Any]:
         """Give one episode as a document."""
         prompt = {

@@ -57,6 +57,9 @@ class OpenAI:
     def close(self) -> None:
         """There is nothing behind the last line."""
 
+    def abandon(self) -> None:
+        """There is nothing to let go of."""
+
 
 class TRL:
     """A line an episode: arguments as objects, the tool's name in its answer, columns beside it."""
@@ -95,6 +98,9 @@ class TRL:
 
     def close(self) -> None:
         """There is nothing behind the last line."""
+
+    def abandon(self) -> None:
+        """There is nothing to let go of."""
 
 
 def count_spelling(raw: str, arguments: dict[str, object] | None, problem: str, loss: Loss) -> bool:

@@ -86,15 +86,19 @@ def export(
     report = Export(name, str(out))
     with seldom_collected(), written(out, force=force) as file:
         exporter = make(file, out, include, report.loss)
-        for trajectory in chosen(path, include, episode, report):
-            note(trajectory, include, report)
-            exporter.add(trajectory)
-            report.exported += 1
-            if progress is not None:
-                progress(report.found)
-        if not report.exported:
-            raise nothing_left(path, report)
-        exporter.close()
+        try:
+            for trajectory in chosen(path, include, episode, report):
+                note(trajectory, include, report)
+                exporter.add(trajectory)
+                report.exported += 1
+                if progress is not None:
+                    progress(report.found)
+            if not report.exported:
+                raise nothing_left(path, report)
+            exporter.close()
+        except BaseException:
+            exporter.abandon()
+            raise
     return report
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from simharness.blame.quarantine import REVIEWS
 from simharness.errors import UsageError
 from simharness.recording.format import PART_SUFFIX, from_os_error
-from simharness.rollout.store import VERDICTS
+from simharness.rollout.store import VERDICTS, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,13 +27,11 @@ def check_target(out: Path, *, force: bool) -> None:
     """
     if out.name in OWN_NAMES or out.suffix in OWN_SUFFIXES:
         raise UsageError(f"{str(out)!r} is a name that runs use themselves", "give -o another name")
-    try:
-        there, folder = os.path.lexists(out), out.is_dir()
-    except ValueError as error:  # a zero byte
-        raise from_os_error("write", out, error) from error
-    if folder:
+    if "\0" in str(out):
+        raise UsageError(f"{str(out)!r} is no path: there is a zero byte in it", "give -o another")
+    if out.is_dir():
         raise UsageError(f"{str(out)!r} is a folder", "give -o a file in it")
-    if there and not force:
+    if os.path.lexists(out) and not force:
         raise taken(out)
 
 
@@ -53,8 +51,8 @@ def written(out: Path, *, force: bool) -> Generator[BinaryIO]:
     """
     check_target(out, force=force)
     part = out.with_name(f".{out.name}.{os.getpid()}{PART_SUFFIX}")
+    make_folder(out.parent)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as file:
             yield file
             file.flush()

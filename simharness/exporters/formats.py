@@ -27,6 +27,10 @@ class Exporter(Protocol):
         """Write what stands behind all episodes; the file itself stays open."""
         ...
 
+    def abandon(self) -> None:
+        """Let go of the file, of which nothing will be kept."""
+        ...
+
 
 class Maker(Protocol):
     """Makes the exporter of a format, such as the function `exporter` of its module."""

@@ -7,6 +7,7 @@ Quarantine is Inspect's own invalidation of a sample. What was hidden from the a
 from __future__ import annotations
 
 import zipfile
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from simharness import __version__
@@ -80,6 +81,11 @@ class InspectLog:
         header = {**begin, "status": "success", "results": self._results(), "stats": ends}
         self._write("header.json", {**header, "invalidated": invalidated})
         self._zip.close()
+
+    def abandon(self) -> None:
+        """Close the zip, which would else write its end into a closed file when it is collected."""
+        with suppress(OSError, ValueError):
+            self._zip.close()
 
     def _eval(self) -> dict[str, Any]:
         scenarios, policies = list(self._scenarios), list(self._policies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -116,6 +117,11 @@ class Parquet:
         self._flush()
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Close the table, which would else write its end into a closed file when collected."""
+        with suppress(OSError, ValueError):
+            self._writer.close()
+
     def _flush(self) -> None:
         if self._rows:
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
@@ -158,5 +164,5 @@ class Parquet:
             fields = cast("dict[str, Any]", value)
             return {name: self._sound(item) for name, item in fields.items()}
         if isinstance(value, list):
-            return [self._sound(item) for item in cast("list[Any]", value)]
+            return [self._sound(item) for item in cast("list[object]", value)]
         return value

@@ -68,6 +68,9 @@ class Perfetto:
         about = json_text({"simharness.included": ",".join(self._include)}, self._loss)
         self._file.write(b'\n],"otherData":' + about.encode() + b"}\n")
 
+    def abandon(self) -> None:
+        """There is nothing to let go of."""
+
 
 class Process:
     """The tracks of one episode."""

@@ -39,6 +39,9 @@ class Verifiers:
     def close(self) -> None:
         """There is nothing behind the last line."""
 
+    def abandon(self) -> None:
+        """There is nothing to let go of."""
+
     def episode(self, trajectory: Trajectory) -> dict[str, Any]:
         """Give one episode."""
         errors = errors_of(trajectory)
