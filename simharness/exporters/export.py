@@ -14,8 +14,10 @@ from simharness.exporters.loss import INCLUDABLE, INVALID, QUARANTINED, TRUTH, L
 from simharness.exporters.trajectory import trajectory_of
 from simharness.recording.format import PART_SUFFIX
 from simharness.recording.reader import iter_episodes
-from simharness.rollout.audit import files_of, judged, key_of
+from simharness.rollout.audit import files_of, judged
+from simharness.rollout.broken import is_broken
 from simharness.rollout.collector import seldom_collected
+from simharness.rollout.key import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 UNFINISHED = "unfinished"
 DAMAGED = "damaged"
+BROKEN = "broken before anything was told"
 OUTSIDE = "answers from outside, such as a sandbox's"
 PINNED = "waits that the caller pinned"
 ROWS = "rows of the journal"
@@ -139,6 +142,9 @@ def chosen(
             report.loss.left_out[UNFINISHED if torn else DAMAGED] += 1
             report.loss.problems.append(f"{key} in {file.name}: {record.problem}")
             continue
+        if is_broken(record):
+            report.loss.left_out[BROKEN] += 1
+            continue
         item = judged(file, record, reviews)
         why = [
             what
@@ -188,7 +194,7 @@ def note(trajectory: Trajectory, include: Collection[str], report: Export) -> No
 def nothing_left(path: Path, report: Export) -> UsageError | RecordingError:
     """Build the error for an export without episodes: no file is better than an empty one."""
     left_out = report.loss.left_out
-    if not report.found or not left_out.keys() - {UNFINISHED, DAMAGED}:
+    if not report.found or not left_out.keys() - {UNFINISHED, DAMAGED, BROKEN}:
         problems = "; ".join(report.loss.problems) or "run some first"
         return RecordingError(f"no finished episode in {str(path)!r}", problems)
     counts = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()))

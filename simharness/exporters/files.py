@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, BinaryIO
 from simharness.blame.quarantine import REVIEWS
 from simharness.errors import UsageError
 from simharness.recording.format import PART_SUFFIX, from_os_error
-from simharness.rollout.store import VERDICTS, make_folder
+from simharness.rollout.catalogue import CATALOGUE
+from simharness.rollout.lines import VERDICTS
+from simharness.rollout.store import ABOUT, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-OWN_NAMES = ("run.json", VERDICTS, REVIEWS)
+OWN_NAMES = (ABOUT, VERDICTS, REVIEWS, CATALOGUE)
 OWN_SUFFIXES = (".simrec", PART_SUFFIX)
 
 
