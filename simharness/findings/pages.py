@@ -73,10 +73,12 @@ def problems(
             yield "H114", "skips", tuple(delivered[i] for i in sorted(skipped))
     if answer["next_page"] is not None or marked(answer, table):
         return
-    if page == 1 and not in_order:
-        missing = tuple(key for key in delivered if key not in ids)
-    elif page == 1 or at:
+    if in_order and (page == 1 or at):
         missing = delivered[at[-1] + 1 :] if at else delivered
+    elif not in_order and all(n in others for n in range(1, page)):
+        # Of a list in an order of the tool's own only all pages together tell what isn't in it.
+        seen = {*ids, *(i for n in range(1, page) for i in others[n])}
+        missing = tuple(key for key in delivered if key not in seen)
     else:
         return  # a page behind the last one is empty
     if missing:

@@ -80,6 +80,14 @@ def test_pages_of_a_list_that_has_changed_are_not_held_against_each_other() -> N
     assert j.codes(torn_pages, *spans) == []
 
 
+def test_the_last_page_of_a_list_in_another_order_tells_nothing_by_itself() -> None:
+    first, last = cut(6, 1, 3, next_page=2), cut(5, 2, 4, number=2)
+    assert told(last) == []
+    assert told(first, last) == []
+    assert told(first, cut(5, 2, number=2)) == [("H115", ("deals:4",))]
+    assert told(cut(5, 2, number=3)) == []
+
+
 def test_a_list_in_another_order_has_all_of_it() -> None:
     assert told(cut(6, 5, 4, 3, 2, 1)) == []
     assert told(cut(6, 5, 4, 3, 1)) == [("H115", ("deals:2",))]
