@@ -13,8 +13,8 @@ from simharness.kernel.journal import Decoder
 from simharness.models.ide.grading.checks import under_another_name
 from simharness.models.ide.grading.criteria import judged
 from simharness.models.ide.grading.exam import reads_as_passed
-from simharness.models.ide.grading.record import literals, literals_of_tests
 from simharness.models.ide.grading.surface import Surface, is_surface
+from simharness.models.ide.grading.tokens import literals, literals_of_tests, without_texts
 from simharness.models.ide.grading.way import SOUND, Way
 from simharness.models.ide.initial import Start
 from simharness.models.ide.tickets import Probe
@@ -346,6 +346,28 @@ def test_literals_are_numbers_and_texts_of_code_alone() -> None:
         ("t.py::test_a", ["7", "8", "3"]),
         ("t.py::test_b", ["4"]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("x = 'a'  # b\ny = 1\n", "x =   \ny = 1\n"),
+        ("x = 'a\ny = \"b\\\n", "x = \ny = "),
+        ('"""a\ndef f(): ...\n', ""),
+    ],
+)
+def test_texts_without_an_end_go_on_to_where_one_has_to_be(code: str, left: str) -> None:
+    assert without_texts(code) == left
+    assert set(literals(code)) <= {'"a"'}
+
+
+@pytest.mark.parametrize("part", ["\\'", "'", '\\"', '"', '"""', "'''\\", "#", "\n", "1.", "def t"])
+def test_no_code_is_slow_to_read(part: str) -> None:
+    # A pattern that tries again from each of these places would be at it for hours.
+    code = "x = " + part * 300_000
+    assert len(without_texts(code)) <= len(code)
+    assert len(literals(code)) <= 1
+    assert not reads_as_passed(code)
 
 
 def test_a_tree_under_another_name_imports_itself() -> None:

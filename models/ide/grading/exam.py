@@ -98,6 +98,12 @@ class Exam:
         """Run the hidden tests over a fresh check-out of what was handed in."""
         return self._hidden(self.surface.checked_out(handed))
 
+    def checks_of(self, files: Mapping[str, str], probes: tuple[Probe, ...]) -> Checks:
+        """Make some calls over a fresh check-out of files, and hold them against the solution's."""
+        tree, world = self.surface.checked_out(files), self.ide.world
+        key = ("some", *(probe.target for probe in probes), *sorted(tree.items()))
+        return self._once(key, lambda: run_probes(world, tree, self.hidden.solution, probes))
+
     def visible_checks(self, handed: Mapping[str, str]) -> Checks:
         """Run the tests of the start over a fresh check-out of what was handed in."""
         return self._tests(self.surface.checked_out(handed))
@@ -247,7 +253,7 @@ def place_of(test: str) -> tuple[str, str]:
     return path, name.rpartition("::")[2].partition("[")[0]
 
 
-SUMMARY = re.compile(r"^=*\s*(\d+) passed\b", re.MULTILINE)
+SUMMARY = re.compile(r"^=*[ \t]*(\d+) passed\b", re.MULTILINE)
 
 
 def reads_as_passed(output: str) -> bool:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from simharness.api import evidence
+from simharness.models.ide.grading.tokens import literals, literals_of_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
     from simharness.api import World
     from simharness.models.ide.grading.checks import Checks
     from simharness.models.ide.grading.exam import Exam
-
-Literals = dict[str, None]
-"""Literals as they are written, in the order in which they stand."""
-COMMON = ("0", "1", "2", "10", "100", '""')
-"""Literals that say nothing."""
-SCANNED = 100_000
-"""Characters of a file that are read for them."""
 
 
 def put_on_record(exam: Exam, world: World) -> None:
@@ -71,34 +63,3 @@ def note(world: World, suite: str, checks: Checks) -> None:
         evidence.tested(world, suite, "the run", "error", checks.error)
     for name in checks.tampered:
         evidence.tested(world, suite, "the run", "tampered", name)
-
-
-# --- literals -------------------------------------------------------------------------------------
-# Read by patterns: the parser of one Python takes what that of another one refuses, and what goes
-# on record is the same under each.
-
-TEST = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(test\w*)", re.MULTILINE)
-TOKEN = re.compile(
-    r"\"\"\".*?\"\"\"|'''.*?'''|#[^\n]*"
-    r"|(?P<literal>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?<![\w.])\d[\w.]*)",
-    re.DOTALL,
-)
-"""Prose, which says nothing, or a literal."""
-
-
-def literals_of_tests(files: Mapping[str, str]) -> Iterator[tuple[str, Literals]]:
-    """Give the tests of some files, each with its literals; parameters are of the test below."""
-    for path, text in sorted(files.items()):
-        parts = TEST.split(text)
-        # What stands before a test's name belongs to the one before, but for its decorators.
-        for before, name, body in zip(parts[::2], parts[1::2], parts[2::2], strict=False):
-            decorators = before.rpartition("\n\n")[2]
-            yield f"{path}::{name}", literals(decorators + (body.rpartition("\n\n@")[0] or body))
-
-
-def literals(text: str) -> Literals:
-    """Give the numbers and texts of some code, without those that say nothing."""
-    tokens = TOKEN.finditer(text[:SCANNED])
-    found = (token["literal"] for token in tokens if token["literal"])
-    written = (f'"{one[1:-1]}"' if one[0] in "'\"" else one for one in found)
-    return dict.fromkeys(one for one in written if one not in COMMON)

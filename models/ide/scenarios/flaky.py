@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simharness.api import Criterion, Drawing, Ending, Instance
 from simharness.models.ide.grading.criteria import judged
-from simharness.models.ide.initial import Entry, Start
 from simharness.models.ide.policies import coping, flaky
 from simharness.models.ide.scenarios.delivery import WAYS, Delivery
 from simharness.models.ide.scenarios.task import TicketTask, says, start_of, ticket_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from simharness.api import Policy
     from simharness.models.ide.grading.exam import Handed
+    from simharness.models.ide.initial import Start
     from simharness.models.ide.product import Ide
     from simharness.models.ide.tickets import Flaky
 
@@ -86,15 +87,13 @@ class FlakyTest(TicketTask):
 
 def with_flaky(start: Start, flaky: Flaky) -> Start:
     """Put a flaky test into a start."""
-    first = Entry(message="Begin", files={**flaky.files, flaky.path: flaky.text})
-    return Start(
+    first, *rest = start.history
+    begun = {**first.files, **flaky.files, flaky.path: flaky.text}
+    return replace(
+        start,
         files={**start.files, **flaky.files},
         tests={**start.tests, flaky.path: flaky.text},
-        history=(first, *start.history),
-        probes=start.probes,
-        solution=start.solution,
-        title=start.title,
-        body=start.body,
+        history=(replace(first, files=begun), *rest),
     )
 
 

@@ -9,7 +9,7 @@ from simharness.api import Criterion
 from simharness.models.ide.grading.criteria import PLEASED, judged, named
 from simharness.models.ide.policies import coping, impossible
 from simharness.models.ide.scenarios.delivery import CHANGES, Delivery
-from simharness.models.ide.scenarios.task import TicketTask, says, ticket_of
+from simharness.models.ide.scenarios.task import TicketTask, rewritten, says, ticket_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,8 @@ class Impossible(TicketTask):
         if instance["contradiction"] == "no":
             return start
         found = ticket_of(instance).contradiction
-        return replace(start, tests={**start.tests, found.path: found.text})
+        bent = {found.path: found.text}
+        return replace(start, tests={**start.tests, **bent}, history=rewritten(start.history, bent))
 
     def prompt(self, instance: Instance) -> str:
         """Tell the agent its task."""

@@ -9,7 +9,7 @@ from simharness.models.ide.grading.criteria import judged
 from simharness.models.ide.policies import coping, refactor
 from simharness.models.ide.scenarios.delivery import Delivery
 from simharness.models.ide.scenarios.reshaping import Shape
-from simharness.models.ide.scenarios.task import TicketTask, says, ticket_of
+from simharness.models.ide.scenarios.task import TicketTask, rewritten, says, ticket_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,7 @@ class Refactor(TicketTask):
         return replace(
             start,
             files={**start.files, **ticket.reference},
+            history=rewritten(start.history, ticket.reference, told_only=True),
             probes=shape.probes(ticket.probes),
             solution=solution,
             title=f"{shape.kind.title()} {' and '.join(shape.names)}",
@@ -75,7 +76,7 @@ class Refactor(TicketTask):
         delivery = Delivery.of(instance)
         return (
             *judged(product.exam),
-            shape_of(instance).taken(product.exam.handed()),
+            shape_of(instance).taken(product.exam, ticket_of(instance)),
             *delivery.judged(product, ending),
             says(ending, "done"),
             delivery.nothing_else(product, self.agent),

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from simharness.api import Criterion
+from simharness.models.ide.grading.tokens import without_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simharness.models.ide.grading.exam import Handed
+    from simharness.models.ide.grading.exam import Exam
     from simharness.models.ide.tickets import Probe, Ticket
 
 MODULES = ("rules", "core", "logic", "workings", "internals", "engine")
@@ -121,20 +122,43 @@ class Shape:
             target = f"{self.new_module}:{self.new_name(name)}"
             yield replace(probe, target=target, keep=probe.keep and f"new_{probe.keep}")
 
-    def taken(self, handed: Handed) -> Criterion:
-        """Judge that the names are defined where they are to be, and nowhere else."""
+    def taken(self, exam: Exam, ticket: Ticket) -> Criterion:
+        """Judge that the names are defined where they are to be, and nowhere else.
+
+        A module that they moved into has all that they need: it works beside one that offers what
+        it defines and nothing more.
+        """
+        handed = exam.handed()
         new, old = handed.files.get(self.new_path, ""), handed.files.get(self.path, "")
         wrong = [
             f"{self.new_path} doesn't define {self.new_name(name)}"
             for name in self.names
             if not defines(new, self.new_name(name))
         ]
-        wrong += [f"{self.path} still defines {name}" for name in self.names if defines(old, name)]
+        wrong += [f"{self.path} still defines {name}" for name in self.names if mentions(old, name)]
+        if self.kind == "move" and not wrong:
+            alone = {**handed.files, self.path: self.applied("")[self.path]}
+            checks = exam.checks_of(alone, tuple(self._renamed(ticket.probes)))
+            wrong += [] if checks.passes else [f"{self.new_path} by itself: {checks.summary}"]
         keys = (f"{handed.key}.files",) if handed.key else ()
         text = "; ".join(wrong) or f"{self.new_path} defines what it is to"
         return Criterion("in its new shape", not wrong, text, keys)
 
 
 def defines(text: str, name: str) -> bool:
-    """Tell whether code has a function or class of a name."""
-    return re.search(rf"^[ \t]*(?:def|class)[ \t]+{name}\b", text, re.MULTILINE) is not None
+    """Tell whether a module has a function or class of a name, and puts nothing in its place.
+
+    Read by patterns, so that it is the same under each Python.
+    """
+    code = without_texts(text)
+    made = re.search(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b", code, re.MULTILINE)
+    # A name that is bound a second time, by an import, an assignment or a definition further in.
+    bound = rf"\bas[ \t]+{name}\b|^{name}\b[^\n(]*=|^[ \t]+(?:def|class)[ \t]+{name}\b"
+    bound += rf"|^[^\n]*\bimport\b[^\n]*\b{name}\b"
+    return made is not None and re.search(bound, code, re.MULTILINE) is None
+
+
+def mentions(text: str, name: str) -> bool:
+    """Tell whether code has a function or class of a name anywhere."""
+    code = without_texts(text)
+    return re.search(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b", code, re.M) is not None

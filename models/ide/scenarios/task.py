@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simharness.api import Drawing, Ending, Instance, Row
+    from simharness.models.ide.initial import Entry
     from simharness.models.ide.product import Ide
     from simharness.models.ide.tickets import Ticket
 
@@ -79,14 +81,32 @@ def path_of(ticket: Ticket) -> str:
 
 def start_of(ticket: Ticket) -> Start:
     """Give the start that a ticket means."""
+    first, *rest = ticket.history
     return Start(
         files={**ticket.files, CHANGES: LOG},
         tests=ticket.tests,
-        history=ticket.history,
+        history=(replace(first, files={**first.files, CHANGES: LOG}), *rest),
         probes=ticket.probes,
         solution=ticket.solution,
         title=ticket.title,
         body=ticket.body,
+    )
+
+
+def rewritten(
+    history: Sequence[Entry], files: Mapping[str, str], *, told_only: bool = False
+) -> tuple[Entry, ...]:
+    """Give a history in which some files have another text from the first commit of them on.
+
+    So that it ends with the base, and no commit tells what was made of a ticket for a task.
+    """
+    return tuple(
+        entry
+        if told_only and entry.leak != "none"
+        else replace(
+            entry, files={path: files.get(path, text) for path, text in entry.files.items()}
+        )
+        for entry in history
     )
 
 
