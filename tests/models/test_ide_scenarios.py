@@ -280,7 +280,7 @@ def test_what_the_reference_makes_of_it_is_its_new_shape(family: str) -> None:
 def seen(line: str, scenario: str, **pins: object) -> str:
     asked = Call("run_command", {"command": line})
     episode = play(scenario, acting(asked, DONE), 1, {**FACTS, **pins})
-    return answers(episode, "run_command")[0]["stdout"]
+    return str(answers(episode, "run_command")[0]["stdout"])
 
 
 @pytest.mark.parametrize("scenario", ["ide/fix", "ide/conflict", "ide/flaky", "ide/refactor"])
