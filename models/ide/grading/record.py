@@ -8,7 +8,6 @@ from simharness.api import evidence
 from simharness.models.ide.grading.tokens import literals, literals_of_tests
 
 if TYPE_CHECKING:
-
     from simharness.api import World
     from simharness.models.ide.grading.checks import Checks
     from simharness.models.ide.grading.exam import Exam
