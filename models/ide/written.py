@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from simharness.models.ide.grading.criteria import HIDDEN, criterion
 from simharness.models.ide.grading.exam import Exam, Hidden
 from simharness.models.ide.initial import Entry, Start, put
+from simharness.models.ide.paths import NAME_MAX, PATH_MAX
+from simharness.models.ide.repository.worktree import parents_of
 from simharness.models.ide.stores import IdeStores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from simharness.api import Criterion
 
+HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 PAGE = "<!doctype html><title>{host}</title>\n"
 
 
@@ -21,6 +25,16 @@ class Written(IdeStores):
     """An IDE whose start is written down."""
 
     materials = ("files", "tests", "hidden_tests", "goal_tests", "history", "network")
+
+    @classmethod
+    def misplaced(cls, name: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Name paths that no file of the repository can have, and hosts that are none."""
+        for key in keys:
+            if name == "network":
+                if not HOST.fullmatch(key):
+                    yield key, f"{key!a:.60} is no host, such as pypi.example"
+            elif reason := unfit(key, keys):
+                yield key, reason
 
     def stage(self, material: Mapping[str, Any]) -> None:
         """Lay out the repository."""
@@ -47,6 +61,21 @@ class Written(IdeStores):
         handed = exam.handed()
         checks = exam.hidden_checks(handed.files)
         return (criterion(HIDDEN, checks, handed.key, exam.keys()),)
+
+
+def unfit(path: str, others: Collection[str]) -> str:
+    """Say why no file can lie at a path; empty if one can."""
+    names = path.split("/")
+    if path.startswith("/"):
+        return f"path {path!a:.80} is none from the root of the repository"
+    if any(name in ("", ".", "..") for name in names):
+        return f"path {path!a:.80} has an empty part, '.' or '..'"
+    if names[0] == ".git":
+        return "the repository's own data are not among its files"
+    if len(path) > PATH_MAX or any(len(name) > NAME_MAX for name in names) or "\0" in path:
+        return f"path {path!a:.80} is none that a file can have"
+    clash = next((above for above in parents_of(path) if above in others), "")
+    return f"it lies below {clash!a:.80}, which is a file" if clash else ""
 
 
 def entries(history: Sequence[Mapping[str, Any]]) -> list[Entry]:

@@ -21,6 +21,8 @@ from simharness.reports.load import load_report, read_report
 from simharness.reports.play import play_case
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simharness.reports.report import Report
 
 FILES = click.argument(
@@ -47,7 +49,8 @@ def check(paths: tuple[Path, ...], as_json: bool) -> int:
     Exits with 1 when one falls short.
     """
     begun = time.monotonic()
-    reports = loaded(paths)
+    unread: list[UsageError] = []
+    reports = loaded(paths, unread)
     fell: list[tuple[Report, Result]] = []
     cases = 0
     for report in reports:
@@ -60,9 +63,10 @@ def check(paths: tuple[Path, ...], as_json: bool) -> int:
                 "checked": len(reports),
                 "held": len(reports) - len({report.id for report, _ in fell}),
                 "fell_short": [told(report, result) for report, result in fell],
+                "unread": [f"{error.message}; {error.hint}" for error in unread],
             }
         )
-        return 1 if fell else 0
+        return ended(unread, fell)
     for report, result in fell:
         click.echo(f"{report.path}: {report.id} {named(report, result)}")
         lines = [("missing", text) for text in result.missing]
@@ -72,8 +76,19 @@ def check(paths: tuple[Path, ...], as_json: bool) -> int:
         click.echo(f"  look: simharness report explain {report.path}{again}")
     held = len(reports) - len({report.id for report, _ in fell})
     spent = time.monotonic() - begun
-    click.echo(f"{held} of {len(reports)} reports hold ({cases} cases, {spent:.1f} s)")
-    return 1 if fell else 0
+    if reports:
+        click.echo(f"{held} of {len(reports)} reports hold ({cases} cases, {spent:.1f} s)")
+    return ended(unread, fell)
+
+
+def ended(unread: list[UsageError], fell: Sequence[object]) -> int:
+    """Give the exit code, when those that could be read are told of. Raises UsageError."""
+    if not unread:
+        return 1 if fell else 0
+    *others, last = unread
+    for error in others:
+        click.echo(f"error {error.code}: {error.message}\n  {error.hint}".rstrip(), err=True)
+    raise last
 
 
 @command.command("record")
@@ -168,23 +183,32 @@ def new(
     return 0
 
 
-def loaded(paths: tuple[Path, ...]) -> list[Report]:
-    """Read reports; a folder stands for its `.toml` files. Raises UsageError."""
+def loaded(paths: tuple[Path, ...], unread: list[UsageError]) -> list[Report]:
+    """Read reports; a folder stands for its `.toml` files.
+
+    What can't be read is added to `unread`, and the others are read all the same.
+    """
     files: list[Path] = []
     for path in paths:
         found = sorted(path.glob("*.toml")) if path.is_dir() else [path]
         if not found:
-            raise UsageError(f"no report in {str(path)!r}", "give .toml files, or a folder of them")
+            text = f"no report in {str(path)!r}"
+            unread.append(UsageError(text, "give .toml files, or a folder of them"))
         files += found
-    reports = [load_report(path) for path in files]
+    reports: list[Report] = []
     first: dict[tuple[Path, str], Path] = {}
-    for report in reports:
-        place = report.path.parent, report.id
-        if first.setdefault(place, report.path) != report.path:
-            raise UsageError(
-                f"{report.path} has the id {report.id!r}, as {first[place]} has",
-                "give each report of a folder its own",
-            )
+    for path in dict.fromkeys(files):
+        try:
+            report = load_report(path)
+        except UsageError as error:
+            unread.append(error)
+            continue
+        before = first.setdefault((path.parent, report.id), path)
+        if before == path:
+            reports.append(report)
+        else:
+            text = f"{path} has the id {report.id!r}, as {before} has"
+            unread.append(UsageError(text, "give each report of a folder its own"))
     return reports
 
 

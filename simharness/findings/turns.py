@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.finding import Confidence, Effect, Finding
@@ -181,8 +183,8 @@ class Account:
     def begin(self, turn: Turn) -> int:
         """Give the row of the journal that a call begins with."""
         rows = (*turn.exchange.rows.values(), *turn.exchange.reads)
-        first = next((s.first for s in self.story.steps if s.step == turn.step), 0)
-        return min((row.index for row in rows), default=first)
+        first = min((row.index for row in rows), default=-1)
+        return first if first >= 0 else self._firsts.get(turn.step, 0)
 
     def made_good(self, turn: Turn) -> bool:
         """Tell whether a refused call went through later: the same tool, about the same row."""
@@ -193,7 +195,17 @@ class Account:
 
     def after(self, turn: Turn) -> Iterator[Turn]:
         """Give the turns of later steps."""
-        return (t for t in self.turns if t.step > turn.step)
+        return islice(self.turns, bisect_right(self._steps, turn.step), None)
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        """The steps of the turns, which never fall."""
+        return [turn.step for turn in self.turns]
+
+    @cached_property
+    def _firsts(self) -> dict[int, int]:
+        """The row of the journal that each step begins with."""
+        return {span.step: span.first for span in reversed(self.story.steps)}
 
     def committed(self, turn: Turn, key: str) -> bool:
         """Tell whether a call committed a key of a goal: `table:id`, or `table:id.column`."""
@@ -218,7 +230,9 @@ class Account:
 
     def last(self, key: str, turn: Turn) -> Shown | None:
         """Give what a row was last shown as before a call."""
-        return next((s for s in reversed(self.shown(key)) if s.turn.step < turn.step), None)
+        shown = self.shown(key)
+        before = bisect_left(shown, turn.step, key=step_of)
+        return shown[before - 1] if before else None
 
     def conflict(self, turn: Turn) -> Turn | None:
         """Give the last conflict on a call's row since that row was last shown."""
@@ -308,6 +322,11 @@ class Account:
             effect=Effect.HINDERED if touched else Effect.NONE,
             confidence=Confidence.SUSPECTED if advisory else Confidence.DETECTED,
         )
+
+
+def step_of(shown: Shown) -> int:
+    """Give the step at which a row was shown."""
+    return shown.turn.step
 
 
 def turns_of(story: Story, said: Mapping[int, str]) -> Iterator[Turn]:

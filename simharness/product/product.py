@@ -36,7 +36,7 @@ from simharness.product.tool import (
 from simharness.units import MINUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 
     from simpy.events import Event
 
@@ -235,6 +235,14 @@ class Product(Operations):
         return criteria
 
     # --- what reports hold besides rows -----------------------------------------------------------
+
+    @classmethod
+    def misplaced(cls, name: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Name what a report can't hold under one of `materials`: keys, each with the reason.
+
+        `name` is `files` for whatever is texts by path.
+        """
+        yield from ()
 
     def stage(self, material: Mapping[str, Any]) -> None:
         """Put what a report holds besides rows into the start, by its names in `materials`."""

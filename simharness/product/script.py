@@ -8,11 +8,12 @@ what others do happens in the world.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from simharness.errors import UsageError
+from simharness.errors import UnknownName, UsageError
 from simharness.kernel.calendar import instant
 from simharness.kernel.operation import Actor, Operation
 from simharness.parts.node import on_node
@@ -100,6 +101,10 @@ class Script:
     """Rows that there are to be at the end; None: there is no goal."""
     keep: Sequence[Match] = ()
     """Rows of the start that are to be as they were."""
+    task: str = ""
+    """The slug of a scenario whose goal, prompt and brief are those of the script; else empty."""
+    instance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What that scenario drew."""
     pay: Sequence[Match] | None = None
     """Rows that the harness pays for instead of the goal."""
     turns: Sequence[Turn] = ()
@@ -113,8 +118,11 @@ class Script:
 
 
 def as_map(value: Any) -> dict[str, Any]:
-    """Give a dataclass as a map."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    """Give a dataclass as a map; without a task none is named, as before there were any."""
+    told = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Script) and not value.task:
+        del told["task"], told["instance"]
+    return told
 
 
 @lru_cache(maxsize=4)
@@ -142,6 +150,11 @@ def read_script(text: str) -> Script:
 def matches(raw: Iterable[Mapping[str, Any]] | None) -> list[Match] | None:
     """Read the rows that a goal counts."""
     return None if raw is None else [Match(**one) for one in raw]
+
+
+def sent_at(turn: Turn) -> int:
+    """Give the tick at which a turn is sent; no turn is sent before the one before it."""
+    return turn.at
 
 
 class Answer(NamedTuple):
@@ -176,6 +189,8 @@ class Scripted(Scenario["Product"]):
         """What came of the acts so far, by label."""
         self.skipped: dict[str, str] = {}
         """Acts that were left out, with the reason."""
+        self.begun: dict[tuple[str, int], str] = {}
+        """The acts that others have begun: labels by operation."""
         self._heard: dict[str, Event] = {}
         self._sent: dict[int, Event] = {}
         self.done = False
@@ -195,6 +210,9 @@ class Scripted(Scenario["Product"]):
             )
         return Scripted(read_script(text))
 
+    task: Scenario[Any] | None = None
+    """The scenario whose goal is that of the script."""
+
     @property
     def script(self) -> Script:
         """What is played."""
@@ -213,6 +231,8 @@ class Scripted(Scenario["Product"]):
 
     def start(self, product: Product, instance: Instance) -> int:
         """Put the rows into place."""
+        if self.script.task:
+            self.task = task_of(type(product), self.script.task)
         for name, rows in self.script.rows.items():
             table = product.stores[name].table
             for row in rows:
@@ -220,12 +240,15 @@ class Scripted(Scenario["Product"]):
         return self.script.identities.get(AGENT, 0)
 
     def prompt(self, instance: Instance) -> str:
-        """Give the title: an agent that is written down needs no task."""
-        return read_script(str(instance[TEXT])).title
+        """Give the title, an agent that is written down needs no task; or that of the task."""
+        script = read_script(str(instance[TEXT]))
+        return script.title if self.task is None else self.task.prompt({**script.instance})
 
     def brief(self, instance: Instance) -> dict[str, Any]:
         """Give the rows of the start, which whoever wrote the calls down knew."""
         script = read_script(str(instance[TEXT]))
+        if self.task is not None:
+            return self.task.brief({**script.instance})
         rows = script.rows
         ids = {f"{name}_ids": [row["id"] for row in listed] for name, listed in rows.items()}
         return {"rows": rows, "names": script.names, **ids}
@@ -235,7 +258,10 @@ class Scripted(Scenario["Product"]):
     def goal(self, product: Product, instance: Instance, ending: Ending) -> tuple[Criterion, ...]:
         """Count rows, and hold those that are to stay against the start."""
         script = self.script
-        judged = product.judged(script.material)
+        if self.task is not None:
+            judged = self.task.goal(product, {**script.instance}, ending)
+        else:
+            judged = product.judged(script.material)
         if script.goal is None:
             return judged
         return (
@@ -257,7 +283,10 @@ class Scripted(Scenario["Product"]):
 
     def people(self, product: Product, instance: Instance) -> None:
         """Let others do what they do, when they do it."""
-        if product.materials:
+        if self.task is not None and product.materials and not self.script.material:
+            # What isn't rows is as the task has it. Nobody else is there: the load is 0.
+            self.task.people(product, {**self.script.instance})
+        elif product.materials:
             # Not at the start: a fault may say what of it is there.
             product.stage(self.script.material)
         self._actors = {
@@ -295,7 +324,8 @@ class Scripted(Scenario["Product"]):
 
     def _turns_at(self, at: int) -> list[int]:
         """Give the steps of the agent's that are sent at a tick."""
-        return [step for step, turn in enumerate(self.turns, 1) if turn.at == at]
+        first = bisect_left(self.turns, at, key=sent_at)
+        return [*range(first + 1, bisect_right(self.turns, at, first, key=sent_at) + 1)]
 
     def _later(self, product: Product, act: Act) -> Generator[Event, Any, None]:
         """Begin what comes after an answer."""
@@ -327,6 +357,7 @@ class Scripted(Scenario["Product"]):
         n = actor.next_n
         actor.next_n = n + 1
         op = Operation(world, actor, n, dict(act.pins) or None)
+        self.begun[op.owner, n] = act.label
         spec = product.operations.get(act.call) or product.tools[act.call]
         sent = world.ticks
         try:
@@ -378,6 +409,14 @@ class Scripted(Scenario["Product"]):
         if key not in events:
             events[key] = world.event()
         return events[key]
+
+
+def task_of(product: type[Product], slug: str) -> Scenario[Any]:
+    """Give a scenario of a product by its slug. Raises UnknownName."""
+    tasks = {scenario.id.rpartition("/")[2]: scenario for scenario in product.scenarios}
+    if slug not in tasks:
+        raise UnknownName.among(f"scenario of {product.name}", slug, tasks)
+    return tasks[slug]
 
 
 def start_row(row_type: Any, row: Mapping[str, Any], epoch: int, table: str) -> Row:

@@ -158,11 +158,14 @@ def check_actions(reader: Reader, actions: Mapping[str, Action], until: int | No
             reader.unknown((*action.place, "after"), "action", act.after, actions)
         if until is not None and not act.after and act.at > until:
             reader.fail((*action.place, "at"), "the action comes after `until`", "give a later one")
+    sound: set[str] = set()
     for label, action in actions.items():
-        seen = [label]
-        while action.act.after:
+        # A dict, as a set that keeps the order.
+        seen = {label: None}
+        while action.act.after and action.act.label not in sound:
             if action.act.after in seen:
-                text = f"{' waits for '.join(seen)} waits for itself"
+                text = f"{' waits for '.join([*seen, action.act.after])}, and so for itself"
                 reader.fail((*action.place, "after"), text, "give one of them an `at`")
-            seen.append(action.act.after)
+            seen[action.act.after] = None
             action = actions[action.act.after]
+        sound |= seen.keys()

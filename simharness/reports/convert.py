@@ -16,7 +16,7 @@ from simharness.findings.causes import causes_of, root_of
 from simharness.kernel.calendar import format_instant
 from simharness.parts.row import SYSTEM_COLUMNS
 from simharness.product.fault import parse_fault
-from simharness.product.script import AGENT
+from simharness.product.script import AGENT, SLUG
 from simharness.product.tool import BadArgument
 from simharness.reports.check import check_report, places_of
 from simharness.reports.heard import Heard, listen, rows_of_calls, touched, waits
@@ -62,6 +62,7 @@ class Sketch:
     """Whom actors are signed in as, by name."""
     acts: Sequence[Heard]
     expect: Sequence[Mapping[str, Any]] = ()
+    controls: Sequence[Mapping[str, Any]] = ()
     verdict: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def text(self) -> str:
@@ -89,6 +90,7 @@ class Sketch:
                 "expect": self.expect,
             },
             {"verdict": self.verdict},
+            {"control": self.controls},
         )
 
     def read(self) -> Report:
@@ -140,15 +142,24 @@ def report_from(record: EpisodeRecord, until: int | None = None) -> str:
         goal = goal_of(record, past.episode)
         options = [with_goal(sketch, past.episode, goal)] if goal else []
         options += [] if primary["code"].startswith("H51") else [sketch]
-    for option in (near for whole in options for near in narrowed(whole, primary)):
+    near = [option for whole in options for option in narrowed(whole, primary)]
+    for option in (*near, *with_task(sketch, past.episode, primary)):
         played = found(option)
         if played is not None:
             small = smaller(option, lambda sketch: found(sketch) is not None)
-            return finished(small, found(small) or played, wanted).text()
+            done = finished(small, found(small) or played, wanted)
+            return with_control(done, past.episode, primary).text()
     raise UsageError(
-        f"no report of {record.path or 'this recording'} finds its {primary['code']} again",
+        f"no report of {named(record)} finds its {primary['code']} again",
         "write one by hand; simharness show FILE --truth tells what happened",
     )
+
+
+def named(record: EpisodeRecord) -> str:
+    """Name an episode as `--episode` takes it, with the policy that played."""
+    header = record.header
+    name = f"{header['scenario']}:{header['seed']}"
+    return f"{name} of {record.path}" if record.path else name
 
 
 def primary_of(record: EpisodeRecord) -> Mapping[str, Any]:
@@ -159,7 +170,7 @@ def primary_of(record: EpisodeRecord) -> Mapping[str, Any]:
     against = found or [f for f in told["findings"] if f["code"].startswith("H")]
     if not against:
         raise UsageError(
-            f"nothing was found in {record.path or 'this recording'} that a report could expect",
+            f"nothing was found in {named(record)} that a report could expect",
             "give the recording of an episode that failed",
         )
     return cast("dict[str, Any]", against[0])
@@ -230,16 +241,22 @@ def of_agent(past: Past) -> list[Heard]:
     return out
 
 
-def config_of(episode: Episode) -> dict[str, Any]:
-    """Give the knobs that differ from their defaults: by profile, config and faults."""
+def knobs_of(episode: Episode, *, without_faults: bool = False) -> dict[str, Any]:
+    """Give the knobs that profile, config and faults have set, as they were given."""
     product, plan = episode.product, episode.plan
     profile = plan.profile or episode.scenario.profile_for(product.profiles)
     raw: dict[str, Any] = {**product.profiles[profile], **plan.config}
-    for text in plan.faults:
+    for text in () if without_faults else plan.faults:
         raw |= parse_fault(text, {fault.id: fault for fault in product.faults}).knobs
-    knobs = product.knobs
+    return {key: plain_knob(item) for key, item in raw.items()}
+
+
+def config_of(episode: Episode) -> dict[str, Any]:
+    """Give the knobs that differ from their defaults: by profile, config and faults."""
+    raw = knobs_of(episode)
+    knobs = episode.product.knobs
     return {
-        key: list(cast("Sequence[Any]", raw[key])) if isinstance(raw[key], tuple) else raw[key]
+        key: raw[key]
         for key in sorted(raw)
         if key not in PINNED
         and not key.startswith("users.")
@@ -347,6 +364,83 @@ def with_goal(sketch: Sketch, episode: Episode, goal: Mapping[str, Any]) -> Sket
             named.add(f"{other}:{match['where'].get(column, 0)}")
     named = {product.row_name(name) for name in named}
     return replace(sketch, goal=goal, rows=reached(episode, named))
+
+
+def with_task(sketch: Sketch, episode: Episode, primary: Mapping[str, Any]) -> Iterator[Sketch]:
+    """Give a sketch the goal of its scenario: with the rows that were named, and with all rows."""
+    slug = episode.plan.scenario.rpartition("/")[2]
+    if slug == SLUG:
+        return
+    task = replace(sketch, goal={"scenario": slug, "instance": dict(episode.instance)})
+    product = type(episode.product)
+    if product.materials:
+        yield replace(task, rows={})
+        return
+    keys = {key.partition(".")[0] for c in episode.criteria for key in c.keys}
+    there = {f"{name}:{row['id']}" for name, rows in sketch.rows.items() for row in rows}
+    near = {product.row_name(name) for name in (*keys, *there)}
+    yield from narrowed(replace(task, rows=reached(episode, near)), primary)
+    every = [
+        f"{n}:{key}" for n, store in episode.product.stores.items() for key in store.table.rows
+    ]
+    yield replace(task, rows=reached(episode, every))
+
+
+# --- the control ----------------------------------------------------------------------------------
+
+
+def with_control(sketch: Sketch, episode: Episode, primary: Mapping[str, Any]) -> Sketch:
+    """Add the same without what broke: without the faults, or with the suspect telling the truth.
+
+    Only for a finding of the harness, and only what holds: it must not find the code again.
+    """
+    code = primary["code"]
+    if not code.startswith("H"):
+        return sketch
+    for title, config in remedies(sketch, episode, primary["mechanism"]):
+        control = {
+            "title": title, "allow_other": True, "forbid": [code], "config": config,
+        }  # fmt: skip
+        option = replace(sketch, controls=[control])
+        if fits(option) and all(result.held for result in check_report(option.read())):
+            return option
+    return sketch
+
+
+def remedies(
+    sketch: Sketch, episode: Episode, mechanism: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give what may take away what was found: knobs, with what they come to."""
+    product, plan = episode.product, episode.plan
+    faults = {fault.id: fault for fault in product.faults}
+    patched = [key for text in plan.faults for key in parse_fault(text, faults).knobs]
+    before = knobs_of(episode, without_faults=True)
+    defaults = {key: knob.default for key, knob in product.knobs.items()}
+    calm = {key: before.get(key, defaults[key]) for key in patched if key in sketch.config}
+    if calm:
+        yield f"without {', '.join(parse_fault(text, faults).id for text in plan.faults)}", calm
+    kind, _, place = mechanism.partition(":")
+    sound: dict[str, Any] = dict(product.sound.get(mechanism, {}))
+    if kind == "cache":
+        sound = {f"{place}.cache.ttl": "0s"}
+    elif kind == "lock" and place in product.stores:
+        sound = dict(product.stores[place].sound_writes())
+    elif kind == "lease" and place in product.stores:
+        sound = dict(product.stores[place].sound_leases())
+    elif kind == "reward":
+        sound |= {"reward.mode": "goal", "reward.at": "settled"}
+    elif kind == "timeout":
+        sound = {"api.on_timeout": "unknown_outcome"}
+    sound = {key: plain_knob(item) for key, item in sound.items() if key in defaults}
+    if sound:
+        yield f"with {mechanism} telling the truth", sound
+    if sketch.config:
+        yield "with every knob at its default", {key: defaults[key] for key in sketch.config}
+
+
+def plain_knob(item: Any) -> Any:
+    """Give a knob's value as TOML has it."""
+    return list(cast("Sequence[Any]", item)) if isinstance(item, tuple) else item
 
 
 def written_by(best: Episode) -> list[tuple[str, str]]:
@@ -488,6 +582,8 @@ def needed(sketch: Sketch) -> Rows:
     named |= signed_rows(case.product, case.identities.values())
     matches = [*(case.goal or ()), *case.keep]
     named |= {f"{match.table}:{match.where.get('id', 0)}" for match in matches}
+    if case.task:
+        named |= {key.partition(".")[0] for c in played.episode.criteria for key in c.keys}
     return reached(played.episode, named)
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.blame.verdict import Class
 from simharness.errors import UsageError
+from simharness.findings.evidence_names import EVIDENCE
 from simharness.findings.finding import Effect
 from simharness.findings.taxonomy import load as taxonomy
 from simharness.findings.taxonomy import matching
 from simharness.kernel.calendar import parse_instant
+from simharness.kernel.draws import Draws, Stream
 from simharness.product.fault import parse_fault
 from simharness.product.registry import load_product
-from simharness.product.script import EPOCH, Match
+from simharness.product.scenario import Drawing
+from simharness.product.script import EPOCH, Match, task_of
 from simharness.reports.actions import ACTION, Action, ActionReader, check_actions
 from simharness.reports.material import read_material
 from simharness.reports.reader import Reader, pairs, plain
@@ -48,6 +51,17 @@ CODE_MIN = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What must be so at the end."""
+
+    place: Place
+    rows: Sequence[Match] | None
+    keep: Sequence[Match]
+    task: str = ""
+    instance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a report or a control says, each part with where it stands."""
 
@@ -60,7 +74,7 @@ class Parts:
     actions: Mapping[str, Action]
     """By label, in the order of the file."""
     material: Mapping[str, Any]
-    goal: tuple[Sequence[Match], Sequence[Match]] | None
+    goal: Goal | None
     pay: Sequence[Match] | None
     expect: Sequence[tuple[Place, Expectation]]
     verdict: Expected
@@ -136,7 +150,7 @@ class Loader:
     def case(self, parts: Parts, head: Mapping[str, Any]) -> Case:
         """Put a case together."""
         actions = parts.actions.values()
-        goal, keep = parts.goal if parts.goal is not None else (None, ())
+        goal = parts.goal
         return Case(
             **head,
             title=parts.title,
@@ -149,8 +163,10 @@ class Loader:
             checks={action.act.label: action.check for action in actions},
             unchecked=frozenset(a.act.label for a in actions if a.unchecked),
             material=parts.material,
-            goal=goal,
-            keep=keep,
+            goal=None if goal is None else goal.rows,
+            keep=() if goal is None else goal.keep,
+            task="" if goal is None else goal.task,
+            instance={} if goal is None else goal.instance,
             pay=parts.pay,
             expect=[expectation for _, expectation in parts.expect],
             verdict=parts.verdict,
@@ -197,6 +213,9 @@ class Loader:
         until = read("until", self.duration, base.until if base else None)
         check_rows(reader, self.product, rows)
         check_actions(reader, actions, until)
+        goal = read("goal", self.goal, base.goal if base else None)
+        if goal is not None:
+            self.check_kept(goal, rows)
         expect = read("expect", partial(self.expect, actions), [])
         return Parts(
             title=read("title", reader.text, "" if base else "untitled"),
@@ -209,12 +228,12 @@ class Loader:
             material={
                 **(base.material if base else {}),
                 **{
-                    name: read_material(reader, *given[name], name)
+                    name: read_material(reader, self.product, *given[name], name)
                     for name in self.product.materials
                     if name in given
                 },
             },
-            goal=read("goal", self.goal, base.goal if base else None),
+            goal=goal,
             pay=pay,
             expect=expect,
             verdict=read("verdict", self.verdict, Expected()),
@@ -268,13 +287,40 @@ class Loader:
         modes = ("goal", *sorted(self.product.reward_modes))
         return self.reader.one_of((*at, "mode"), table["mode"], modes), None
 
-    def goal(self, at: Place, value: object) -> tuple[list[Match], list[Match]]:
-        """Read a goal: rows to count, and rows that stay."""
-        table = self.reader.table(at, value, ("rows", "keep"))
+    def goal(self, at: Place, value: object) -> Goal:
+        """Read a goal: rows to count, rows that stay, or the goal of a scenario."""
+        reader = self.reader
+        table = reader.table(at, value, ("rows", "keep", "scenario", "instance"))
         if not table:
-            self.reader.fail(at, "an empty goal", "name rows, or keep, or leave the goal out")
+            reader.fail(at, "an empty goal", "name rows, or keep, or leave the goal out")
         rows = self.matches((*at, "rows"), table.get("rows", []))
-        return rows, self.matches((*at, "keep"), table.get("keep", []), count=False)
+        out = Goal(
+            place=at,
+            rows=rows if {"rows", "keep"} & {*table} else None,
+            keep=self.matches((*at, "keep"), table.get("keep", []), count=False),
+        )
+        if "scenario" not in table:
+            if "instance" in table:
+                reader.fail((*at, "instance"), "an instance of no scenario", "name its `scenario`")
+            return out
+        name = reader.text((*at, "scenario"), table["scenario"])
+        task = reader.tried((*at, "scenario"), task_of, self.product, name)
+        given = plain(reader.table((*at, "instance"), table.get("instance", {})))
+        drawing = Drawing(Stream(Draws(0), "instance", 0), given)
+        reader.tried((*at, "instance"), task.draw, drawing)
+        drawn = reader.tried((*at, "instance"), drawing.finish)
+        if left := [key for key in drawn if key not in given]:
+            hint = "a recording of it has them: simharness report new --from X.simrec"
+            reader.fail((*at, "instance"), f"no value for {', '.join(left)}", hint)
+        return replace(out, task=name, instance=drawn)
+
+    def check_kept(self, goal: Goal, rows: Mapping[str, Listed]) -> None:
+        """Make sure that there is something to stay as it is: a rule about nothing holds."""
+        for i, match in enumerate(goal.keep):
+            listed = rows[match.table].rows if match.table in rows else ()
+            if not any(all(row.get(k) == v for k, v in match.where.items()) for row in listed):
+                text = f"no row of {match.table} in [rows] is such"
+                self.reader.fail((*goal.place, "keep", i), text, "name rows that are there")
 
     def matches(self, at: Place, value: object, *, count: bool = True) -> list[Match]:
         """Read rows that are to be counted, or that are to stay."""
@@ -336,7 +382,8 @@ class Loader:
                 action = self.label((*where, "action"), table["action"])
                 if action not in actions:
                     self.reader.unknown((*where, "action"), "action", action, actions)
-            evidence = plain(self.reader.table((*where, "evidence"), table.get("evidence", {})))
+            given = self.reader.table((*where, "evidence"), table.get("evidence", {}), EVIDENCE)
+            evidence = plain(given)
             out.append((where, Expectation(codes=codes, action=action, evidence=evidence)))
         return out
 

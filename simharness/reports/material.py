@@ -8,6 +8,7 @@ from simharness.kernel.calendar import parse_instant
 from simharness.reports.reader import pairs, plain
 
 if TYPE_CHECKING:
+    from simharness.product.product import Product
     from simharness.reports.lines import Path
     from simharness.reports.reader import Reader
 
@@ -15,16 +16,22 @@ ENTRY = ("message", "author", "at", "branch", "tags", "leak", "files")
 LEAKS = ("none", "future", "past")
 
 
-def read_material(reader: Reader, at: Path, value: object, name: str) -> Any:
+def read_material(
+    reader: Reader, product: type[Product], at: Path, value: object, name: str
+) -> Any:
     """Read one of them: a list of commits, a list of hosts, or texts by path."""
     if name == "history":
-        return [entry(reader, place, table) for place, table in reader.tables(at, value, ENTRY)]
+        listed = reader.tables(at, value, ENTRY)
+        return [entry(reader, product, place, table) for place, table in listed]
     if name == "network":
-        return reader.texts(at, value)
-    return texts(reader, at, value)
+        hosts = reader.texts(at, value)
+        for host, reason in product.misplaced(name, hosts):
+            reader.fail((*at, hosts.index(host)), reason)
+        return hosts
+    return texts(reader, product, at, value)
 
 
-def texts(reader: Reader, at: Path, value: object) -> dict[str, str]:
+def texts(reader: Reader, product: type[Product], at: Path, value: object) -> dict[str, str]:
     """Read files: texts by path."""
     out: dict[str, str] = {}
     for where, path, text in pairs(reader.table(at, value), at):
@@ -33,16 +40,20 @@ def texts(reader: Reader, at: Path, value: object) -> dict[str, str]:
         if not isinstance(text, str):
             reader.fail(where, f"got {text!r:.60}, expected the text of a file")
         out[path] = text
+    for path, reason in product.misplaced("files", out):
+        reader.fail((*at, path), reason, 'give paths from the root, as "src/shop.py"')
     return out
 
 
-def entry(reader: Reader, at: Path, table: dict[str, Any]) -> dict[str, Any]:
+def entry(
+    reader: Reader, product: type[Product], at: Path, table: dict[str, Any]
+) -> dict[str, Any]:
     """Read one commit, oldest first; its files are the whole tree."""
     if "message" not in table:
         reader.fail(at, "the commit has no 'message'", 'add: message = "..."')
     out: dict[str, Any] = {
         "message": reader.text((*at, "message"), table["message"]),
-        "files": texts(reader, (*at, "files"), table.get("files", {})),
+        "files": texts(reader, product, (*at, "files"), table.get("files", {})),
     }
     for key in ("author", "branch"):
         if key in table:

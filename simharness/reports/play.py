@@ -7,7 +7,10 @@ as its recording can be replayed, from its inputs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.blame.attribution import judge_case
@@ -18,7 +21,7 @@ from simharness.episode.play import arguments_text
 from simharness.episode.step import LATER
 from simharness.episode.transcript import RawCall
 from simharness.errors import HarnessError, UsageError
-from simharness.product.reference import Unresolved, resolved
+from simharness.product.reference import Unresolved, references, resolved
 from simharness.product.script import AGENT, SLUG, TEXT, Answer, Script, Scripted, Turn
 
 if TYPE_CHECKING:
@@ -72,7 +75,11 @@ def play_case(case: Case) -> Played:
         # Nothing of the harness decided, so all that the model did stands.
         findings += [f for f in model_findings(of_episode) if f not in findings]
     scripted = cast("Scripted", episode.scenario)
-    actions = {(a.owner, a.n): label for label, a in scripted.answers.items()}
+    actions = {
+        (episode.agent.name, step << 16 | i): case.acts[place].label
+        for step, turn in enumerate(scripted.turns, 1)
+        for i, place in enumerate(turn.acts)
+    }
     return Played(
         case=case,
         episode=episode,
@@ -81,7 +88,7 @@ def play_case(case: Case) -> Played:
         story=of_episode.story,
         answers=scripted.answers,
         skipped=scripted.skipped | attempt.skipped,
-        actions=actions,
+        actions=scripted.begun | actions,
     )
 
 
@@ -103,6 +110,8 @@ def script_of(case: Case) -> Script:
         material=case.material,
         goal=case.goal,
         keep=case.keep,
+        task=case.task,
+        instance=case.instance,
         pay=case.pay,
     )
 
@@ -128,13 +137,16 @@ def settled(case: Case) -> tuple[Attempt, Episode]:
     """
     script = script_of(case)
     overlaps: dict[int, Overlap] = {}
+    ends: int | None = None
     agents = [act for act in case.acts if act.actor == AGENT]
     for _ in range(ATTEMPTS * (len(agents) + 1)):
-        attempt = Attempt(case, script, overlaps)
+        attempt = Attempt(case, script, overlaps, ends)
         attempt.play()
-        if attempt.overlapping is not None:
-            place, overlap = attempt.overlapping
-            overlaps[place] = overlap
+        if attempt.breaks is not None:
+            ends = attempt.breaks
+            continue
+        if attempt.overlapping:
+            overlaps |= attempt.overlapping
             continue
         found = replace(
             script,
@@ -174,7 +186,13 @@ class Overlap:
 class Attempt:
     """One attempt at a case."""
 
-    def __init__(self, case: Case, script: Script, overlaps: Mapping[int, Overlap]) -> None:
+    def __init__(
+        self,
+        case: Case,
+        script: Script,
+        overlaps: Mapping[int, Overlap],
+        ends: int | None = None,
+    ) -> None:
         self.case = case
         self.script = script
         self.episode = begin(case, script)
@@ -182,68 +200,100 @@ class Attempt:
         self.scripted.turns.clear()
         self.known = script.turns
         self.overlaps = overlaps
-        self.overlapping: tuple[int, Overlap] | None = None
-        """A call that turned out to overlap with the turn before."""
+        self.overlapping: dict[int, Overlap] = {}
+        """Calls that turned out to overlap with the turn before, by their place."""
         self.dropped: list[int] = []
         self.skipped: dict[str, str] = {}
         # Who waits for a turn of the agent's has to know of it before it comes.
         self.scripted.turns += script.turns
         self._sent: list[Turn] = []
         self._by_label = {act.label: act for act in script.acts}
+        self.breaks: int | None = None
+        """The tick by which the world broke while nothing of the agent's was under way."""
+        self.ends = ends
+        """The tick at which it is known to break."""
+        places = [p for p, act in enumerate(script.acts) if act.actor == AGENT]
+        self._left = {place for place in places if place not in overlaps}
+        """What the agent has still to send."""
+        self._ready: list[tuple[int, int]] = []
+        """When and what, as far as it is known: a heap."""
+        self._after: dict[str, list[int]] = defaultdict(list)
+        """What waits for an answer, by the label of what is to be answered."""
+        for place in sorted(self._left):
+            act = script.acts[place]
+            if act.after:
+                self._after[act.after].append(place)
+            else:
+                heappush(self._ready, (act.at, place))
+        self._others = [label for label in self._after if self._by_label[label].actor != AGENT]
+        self._heard = 0
+        """Answers that were taken in."""
         self._unanswered = list(script.acts)
 
     def play(self) -> None:
         """Send what the agent sends, and wait for the end."""
-        acts = self.script.acts
-        left = [
-            place
-            for place, act in enumerate(acts)
-            if act.actor == AGENT and place not in self.overlaps
-        ]
         try:
-            while left and not self.episode.ended:
-                place, at = self._next(left)
-                if place is None:
-                    break
-                left.remove(place)
+            while not self.episode.ended and (found := self._next()) is not None:
+                at, place = found
                 if not self._send(place, at):
                     return
-            for place in left:
-                self._drop(place, self._why(acts[place]))
+            for place in sorted(self._left):
+                self._drop(place, self._why(self.script.acts[place]))
             if not self.episode.ended:
                 self._end()
         except HarnessError:
-            if self.episode.aborted is None:
+            if self.episode.aborted is None and self.breaks is None:
                 raise
         self.scripted.turns[:] = self._sent
         self.dropped.sort()
 
     # --- what comes next --------------------------------------------------------------------------
 
-    def _next(self, left: list[int]) -> tuple[int | None, int]:
-        """Give what the agent does next, and when; None where it waits for what never comes."""
-        acts, world = self.script.acts, self.episode.world
+    def _next(self) -> tuple[int, int] | None:
+        """Give when the agent does something next, and what; None where nothing is left to come."""
         for _ in range(IDLE_EVENTS):
-            known = [(at, place) for place in left if (at := self._at(acts[place])) is not None]
-            waiting = [p for p in left if self._at(acts[p]) is None and self._may_come(acts[p])]
-            first = min(known, default=None)
-            upcoming = world.next_ticks()
-            if not waiting or upcoming is None or (first is not None and upcoming >= first[0]):
-                return (first[1], first[0]) if first is not None else (None, 0)
-            world.advance_to(upcoming)
-        return None, 0
+            self._hear()
+            upcoming = self.episode.world.next_ticks()
+            first = self._ready[0][0] if self._ready else None
+            if upcoming is None or not self._awaits() or (first is not None and upcoming >= first):
+                break
+            self._advance(upcoming)
+        if not self._ready:
+            return None
+        at, place = heappop(self._ready)
+        self._left.remove(place)
+        return at, place
 
-    def _at(self, act: Act) -> int | None:
-        """Give the tick at which an act of the agent's is to be sent, once that is known."""
-        if not act.after:
-            return act.at
-        answer = self.scripted.answers.get(act.after)
-        return None if answer is None else answer.t + act.at
+    def _hear(self) -> None:
+        """Learn when those are to be sent that waited for an answer which has come."""
+        answers = self.scripted.answers
+        for label in islice(reversed(answers), len(answers) - self._heard):
+            for place in self._after.pop(label, ()):
+                heappush(self._ready, (answers[label].t + self.script.acts[place].at, place))
+        self._heard = len(answers)
 
-    def _may_come(self, act: Act) -> bool:
-        """Tell whether others are yet to answer what an act waits for."""
-        source = self._by_label[act.after]
-        return source.actor != AGENT and source.label not in self.scripted.skipped
+    def _awaits(self) -> bool:
+        """Tell whether others are yet to answer what an act of the agent's waits for."""
+        while self._others:
+            label = self._others[-1]
+            if label in self._after and label not in self.scripted.skipped:
+                return True
+            self._others.pop()
+        return False
+
+    def _advance(self, tick: int) -> None:
+        """Let others go on up to a tick. Raises HarnessError where the world breaks by then.
+
+        A world that breaks between the agent's steps leaves no step on record. So the tick is kept,
+        and in the next attempt the agent goes away in the step in which it breaks.
+        """
+        if self.ends is not None and tick >= self.ends:
+            self.episode.stop(tick)
+        try:
+            self.episode.world.advance_to(tick)
+        except HarnessError:
+            self.breaks = tick
+            raise
 
     def _why(self, act: Act) -> str:
         if self.scripted.skipped.get(act.after) or act.after in self.skipped:
@@ -255,14 +305,11 @@ class Attempt:
     def _send(self, place: int, at: int) -> bool:
         """Send the turn of an act; False when it overlaps with the turn before."""
         acts, episode = self.script.acts, self.episode
-        act = acts[place]
         args = self._resolved(place)
         if args is None:
             return True
         if episode.world.ticks > at and self._sent:
-            last = self._sent[-1]
-            leader = last.acts[0]
-            self.overlapping = place, Overlap(leader, at - last.at, args)
+            self.overlapping = self._overlapping(place, at, args)
             return False
         turn: list[tuple[int, int, Any]] = [(place, 0, args)]
         turn += [
@@ -278,8 +325,20 @@ class Attempt:
         calls = [RawCall(id="", tool=acts[p].call, arguments=text_of(a)) for p, _, a in turn]
         pins = [{**acts[p].pins, **({LATER: later} if later else {})} for p, later, _ in turn]
         episode.call(calls, max(at, episode.world.ticks), [pin or None for pin in pins])
-        del act
         return True
+
+    def _overlapping(self, place: int, at: int, args: Any) -> dict[int, Overlap]:
+        """Give a call that overlaps with the turn before, and those after it that are sure to."""
+        last, acts = self._sent[-1], self.script.acts
+        leader = last.acts[0]
+        found = {place: Overlap(leader, at - last.at, args)}
+        for then, other in self._ready:
+            act = acts[other]
+            sure = not act.after and not any(True for _ in references(act.args))
+            if then < self.episode.world.ticks and sure:
+                plain = resolved(act.args if act.args is not None else {}, {})
+                found[other] = Overlap(leader, then - last.at, plain)
+        return found
 
     def _resolved(self, place: int) -> Any:
         """Give an act's arguments; None, and drop it, where they refer to nothing."""
@@ -306,7 +365,7 @@ class Attempt:
             upcoming = world.next_ticks()
             if not self._under_way() or upcoming is None:
                 break
-            world.advance_to(upcoming)
+            self._advance(upcoming)
         episode.stop(world.ticks)
 
     def _under_way(self) -> bool:

@@ -82,6 +82,10 @@ class Case:
     """What the product takes besides rows, by its names for it."""
     goal: Sequence[Match] | None
     keep: Sequence[Match]
+    task: str
+    """The slug of the scenario whose goal it is; empty for none."""
+    instance: Mapping[str, Any]
+    """What that scenario drew."""
     pay: Sequence[Match] | None
     expect: Sequence[Expectation]
     verdict: Expected

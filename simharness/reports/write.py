@@ -74,14 +74,16 @@ def document(
     tables: Mapping[str, Mapping[str, Any]],
     lists: Mapping[str, Sequence[Mapping[str, Any]]],
     last: Mapping[str, Mapping[str, Any]],
+    ends: Mapping[str, Sequence[Mapping[str, Any]]] = {},
     comment: str = "",
 ) -> str:
-    """Write a report: keys, tables, lists of tables, tables; empty ones are left out."""
+    """Write a report: keys, tables, lists of tables, tables, lists; empty ones are left out."""
     told = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
     parts = [told + pairs(head)]
     parts += [f"[{name}]\n{pairs(table)}" for name, table in tables.items() if table]
     parts += [f"[[{name}]]\n{pairs(item)}" for name, items in lists.items() for item in items]
     parts += [f"[{name}]\n{pairs(table)}" for name, table in last.items() if table]
+    parts += [f"[[{name}]]\n{pairs(item)}" for name, items in ends.items() for item in items]
     return "\n".join(parts)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simharness import env
 from simharness.errors import UsageError
 from simharness.recording.reader import read_file
 from simharness.reports.check import check_report
@@ -46,17 +47,44 @@ def test_a_failed_episode_becomes_a_report_of_its_primary_finding(
     record, verdict = recording(name, tmp_path)
     text = report_from(record)
     report = read_report(tmp_path / "x.toml", text.encode())
-    (result,) = check_report(report)
+    result, control_result = check_report(report)
     assert (list(result.missing), list(result.unexpected)) == ([], [])
+    assert control_result.held
     assert [list(one.codes) for one in report.case.expect] == [[verdict.primary]]
     assert 2 <= len(report.case.acts) <= 5
     assert sum(len(rows) for rows in report.case.rows.values()) <= 20
     found = next(f for f in result.played.findings if f.code == verdict.primary)
     assert set(found.keys) & {*verdict.primary_finding.keys} or not found.keys
     assert report_from(record) == text
+    # The same without the fault, in which it isn't found.
+    (control,) = report.controls
+    assert list(control.forbid) == [verdict.primary]
+    assert control.config != report.case.config
+
+
+@pytest.mark.parametrize(
+    ("scenario", "policy", "seed"),
+    [
+        ("crm/negotiation", "repeat", 0),
+        ("crm/handoff", "shrug", 0),
+        ("helpdesk/double-charge", "close-fast", 1),
+        ("marketplace/book", "email-instead", 0),
+    ],
+)
+def test_what_a_model_did_is_found_by_the_goal_of_its_scenario(
+    scenario: str, policy: str, seed: int, tmp_path: Path
+) -> None:
+    outcome = env.run(scenario, seed=seed, load=4, policy=policy)
+    assert outcome.verdict.primary.startswith("M")
+    outcome.episode.save(tmp_path / "x.simrec")
+    (record,) = read_file(tmp_path / "x.simrec")
+    report = read_report(tmp_path / "x.toml", report_from(record).encode())
+    (result,) = check_report(report)
+    assert result.held, (result.missing, result.unexpected)
+    assert [list(one.codes) for one in report.case.expect] == [[outcome.verdict.primary]]
 
 
 def test_a_sound_episode_gives_no_report(tmp_path: Path) -> None:
     record, _ = recording("crm-42-sound", tmp_path)
-    with pytest.raises(UsageError, match="nothing was found in"):
+    with pytest.raises(UsageError, match=r"nothing was found in crm/negotiation:42 of .*x.simrec"):
         report_from(record)

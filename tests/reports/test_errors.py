@@ -193,6 +193,22 @@ BROKEN = {
     "an action that comes too late": (
         "seed = 1", 'until = "500ms"', r"bad.toml:34: actions\[2\].at: the action comes after `unt",
     ),
+    "evidence that no finding has": (
+        'code = "H112"', 'code = "H112"\nevidence = { veiw = "accounts.list" }',
+        r"bad.toml:42: expect\[1\].evidence.veiw: no key named 'veiw'; did you mean 'view'",
+    ),
+    "nothing to stay as it is": (
+        "[goal]", '[goal]\nkeep = [{ table = "accounts", where = { id = 9 } }]',
+        r"bad.toml:15: goal.keep\[1\]: no row of accounts in \[rows\] is such",
+    ),
+    "the goal of a scenario that there isn't": (
+        "[goal]", '[goal]\nscenario = "negotiate"',
+        r"bad.toml:15: goal.scenario: no scenario of crm named 'negotiate'; did you mean 'neg",
+    ),
+    "the goal of a scenario without what it drew": (
+        "[goal]", '[goal]\nscenario = "negotiation"',
+        r"bad.toml:\d+: goal.instance: no value for ",
+    ),
     "no reward": ("reward = 1.0", "reward = nan", r"bad.toml:46: verdict.reward: got"),
     "an action that waits for itself": (
         'at = "1s"\nactor', 'after = "delete"\nactor', r"bad.toml:34: actions\[2\].after: no actio",
@@ -214,6 +230,34 @@ def test_the_report_that_they_come_from_is_sound() -> None:
     report = read_report(NAME, SOUND.encode())
     assert [act.label for act in report.case.acts] == ["list", "delete"]
     assert report.controls[0].config == {"accounts.list.cache.ttl": "0s"}
+
+
+IDE = """\
+report = 1
+id = "x"
+title = "x"
+product = "ide"
+network = ["https://x.example/"]
+
+[files]
+"shop.py" = ""
+"%s" = ""
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/etc/passwd", r'bad.toml:9: files."/etc/passwd": path .* is none from the root'),
+        ("a/../b.py", r"bad.toml:9: .* has an empty part, '.' or '..'; give paths from the root"),
+        (".git/config", r"bad.toml:9: .*: the repository's own data"),
+        ("shop.py/b.py", r"bad.toml:9: .*: it lies below 'shop.py', which is a file"),
+        ("b.py", r"bad.toml:5: network\[1\]: 'https://x.example/' is no host"),
+    ],
+)
+def test_a_path_that_no_file_can_have_and_a_host_that_is_none(path: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_report(NAME, (IDE % path).encode())
 
 
 DEEP = "within = " + "[" * 3_000 + "]" * 3_000

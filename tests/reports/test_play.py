@@ -201,6 +201,40 @@ def test_a_worker_can_die(crash: str, code: str | None, version: int, primary: s
         assert played.reward == version - 1
 
 
+@pytest.mark.parametrize("agents", ["", action("read", 'at = "1s"', *READ)], ids=["alone", "after"])
+def test_a_tool_may_fail_while_the_agent_does_nothing(agents: str, tmp_path: Path) -> None:
+    """The agent's part ends in that instant, and the recording of it replays."""
+    write = action("write", 'at = "5s"', *WRITE, 'crash = "handler"')
+    later = action("later", 'at = "9s"', *READ)
+    waits = action("waits", 'after = "write"', *READ)
+    case = case_of(agents, write, waits, '[[expect]]\ncode = "H810"\naction = "write"\n')
+    result = check_case(case)
+    assert result.held, (result.missing, result.unexpected)
+    assert result.played.reward is None
+    result.played.episode.save(tmp_path / "x.simrec")
+    (record,) = read_file(tmp_path / "x.simrec")
+    assert replay(record).digest == result.played.episode.digest
+    assert play(agents, write, later).verdict.primary == "H810"
+
+
+def test_all_that_overlaps_with_one_call_is_one_turn() -> None:
+    slow = action("slow", 'at = "1s"', *READ, 'latency = { db = "25s" }')
+    quick = [action(f"quick {i}", f'at = "{i + 2}s"', *READ) for i in range(20)]
+    first = action(
+        "refers", 'at = "15s"', "agent", "get_account", 'args = { account_id = "$quick 1.id" }'
+    )
+    played = play(slow, *quick, first)
+    assert [len(step.input.calls) for step in played.episode.steps] == [22, 0]
+    assert [played.answers[f"quick {i}"].sent // SECOND for i in range(20)] == [*range(2, 22)]
+
+
+def test_the_agent_may_wait_for_one_answer_after_the_other() -> None:
+    chain = [action("0", 'at = "1s"', *READ)]
+    chain += [action(str(i), f'after = "{i - 1}+1s"', *READ) for i in range(1, 40)]
+    played = play(*chain)
+    assert [played.answers[str(i)].sent // SECOND for i in range(40)] == [*range(1, 41)]
+
+
 def test_without_a_goal_there_is_no_reward_and_the_class_follows_from_what_was_found() -> None:
     cache = '"accounts.detail.cache.ttl" = "1h"\n"accounts.detail.cache.invalidate" = "never"'
     config = f"[config]\n{cache}"

@@ -1,0 +1,27 @@
+"""`simharness report`: what it prints and how it exits."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+REPORTS = Path(__file__).resolve().parent.parent.parent / "seeds" / "reports"
+
+
+def test_reports_beside_broken_ones_are_checked_and_all_broken_ones_are_told(
+    cli: Cli, tmp_path: Path
+) -> None:
+    sound = next(REPORTS.glob("B06*.toml"))
+    shutil.copy(sound, tmp_path)
+    shutil.copy(sound, tmp_path / "copy.toml")
+    (tmp_path / "a.toml").write_text("report = ", encoding="utf-8")
+    (tmp_path / "b.toml").write_text("report = 2", encoding="utf-8")
+    told = cli("report", "check", str(tmp_path))
+    assert told.code == 2
+    assert "1 of 1 reports hold" in told.out
+    for message in ("a.toml:1: no TOML", "b.toml:1: report: got 2", "copy.toml has the id 'B06'"):
+        assert message in told.err
