@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 UNFINISHED = "unfinished"
 DAMAGED = "damaged"
-BROKEN = "broken before anything was told"
+BROKEN = "broken outside of a step"
 OUTSIDE = "answers from outside, such as a sandbox's"
 PINNED = "waits that the caller pinned"
 ROWS = "rows of the journal"
