@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from simharness.models.ide.repository.graph import Graph
 from simharness.models.ide.repository.indent import by_indent
-from simharness.models.ide.repository.lines import gnu_hunks, hunks, split_lines
+from simharness.models.ide.repository.lines import gnu_hunks, hunks, merge_hunks, split_lines
 from simharness.models.ide.repository.merging import merge_texts, merge_trees
 from simharness.models.ide.repository.objects import EXECUTABLE, Commit, File, make_commit
 from simharness.models.ide.repository.unified import normal, unified
+from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -213,6 +214,75 @@ def test_texts_are_merged_as_git_does(
     merged = merge_texts(base, ours, theirs, our_name="HEAD", their_name="main")
     assert merged.text == real
     assert (merged.conflicts > 0) == ("<<<<<<< HEAD" in real)
+
+
+FREQUENT = ("\n", "    return x\n", "def f():\n", "    pass\n", "}\n")
+IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "a"), ("EMAIL", "a"), ("DATE", "@1 +0000"))
+}
+
+
+def three_texts(seed: int) -> tuple[str, str, str]:
+    """Draw a text and what two sides make of it: of lines that come again and again."""
+    draw = Random(seed)
+    lines = [*FREQUENT, *(f"line {k}\n" for k in range(draw.choice((0, 3, 10, 30))))]
+
+    def edited() -> list[str]:
+        out = list(base)
+        for _ in range(draw.randint(1, 4)):
+            at, what = draw.randint(0, len(out)), draw.random()
+            if what < 0.4:
+                out[at:at] = [draw.choice(lines) for _ in range(draw.randint(1, 4))]
+            elif what < 0.7:
+                del out[at : at + draw.randint(1, 3)]
+            elif what < 0.85:
+                out[at : at + 1] = [draw.choice(lines)]
+            else:
+                start = draw.randint(0, len(out))
+                out[at:at] = out[start : start + draw.randint(1, 5)]
+        return out
+
+    base = [draw.choice(lines) for _ in range(draw.choice((5, 15, 40, 120)))]
+    return "".join(base), "".join(edited()), "".join(edited())
+
+
+def merged_by_git(folder: Path, texts: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Merge commits of texts by the real git; gives the result and the names of both sides."""
+    run(folder, "git", "init", "-q")
+    revs: list[str] = []
+    for text in texts:
+        (folder / "f").write_text(text)
+        run(folder, "git", "add", "f")
+        tree = run(folder, "git", "write-tree").strip()
+        parent = ("-p", revs[0]) if revs else ()
+        made = run(folder, "git", "commit-tree", "-m", "x", *parent, tree, **IDENTITY)
+        revs.append(made.strip())
+    _, ours, theirs = revs
+    tree = run(folder, "git", "merge-tree", "--write-tree", ours, theirs).partition("\n")[0]
+    return run(folder, "git", "cat-file", "-p", f"{tree}:f"), ours, theirs
+
+
+SHORTEST_DIFFERS = (34, 55, 67, 124, 136)
+"""Seeds by which a merge of shortest scripts comes to something else."""
+
+
+@pytest.mark.parametrize("seed", [*SHORTEST_DIFFERS, *range(1_000, 1_000 + times(4))])
+def test_commits_are_merged_as_git_does(tmp_path: Path, seed: int) -> None:
+    needs("git")
+    if not run(tmp_path, "git", "merge-tree", "-h").startswith("usage: git merge-tree [--write"):
+        pytest.skip("this git can't merge without a working tree")
+    base, ours, theirs = three_texts(seed)
+    real, our_name, their_name = merged_by_git(tmp_path, (base, ours, theirs))
+    merged = merge_texts(base, ours, theirs, our_name=our_name, their_name=their_name)
+    assert merged.text == real
+
+
+def test_a_merge_differs_from_what_a_shortest_script_would_give() -> None:
+    for seed in SHORTEST_DIFFERS:
+        base, *sides = (split_lines(text) for text in three_texts(seed))
+        assert any(merge_hunks(base, side) != hunks(base, side) for side in sides)
 
 
 def test_a_merge_of_trees_names_what_clashes() -> None:

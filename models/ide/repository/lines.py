@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simharness.models.ide.repository.confusing import git_leaves, gnu_leaves
+from simharness.models.ide.repository.histogram import histogram
 from simharness.models.ide.repository.search import git_patience, gnu_patience, search
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ def hunks(old: Sequence[str], new: Sequence[str], slide: Slide = at_the_end) -> 
     return _hunks(old, new, GIT, slide)
 
 
+def merge_hunks(old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
+    """Give the differing stretches of two lists of lines, first to last, as git merges them."""
+    gone, came = histogram(old, new, lambda a, b: _script(a, b, GIT))
+    return _moved(old, new, gone, came, at_the_end)
+
+
 def gnu_hunks(
     old: Sequence[str],
     new: Sequence[str],
@@ -100,6 +107,12 @@ def _equal_lines(old: Sequence[str], new: Sequence[str], most: int) -> int:
 
 def _hunks(old: Sequence[str], new: Sequence[str], manner: Manner, slide: Slide) -> list[Hunk]:
     gone, came = _script(old, new, manner)
+    return _moved(old, new, gone, came, slide)
+
+
+def _moved(
+    old: Sequence[str], new: Sequence[str], gone: list[bool], came: list[bool], slide: Slide
+) -> list[Hunk]:
     _compact(old, gone, came, slide)
     _compact(new, came, gone, slide)
     return _stretches(gone, came)

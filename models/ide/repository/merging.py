@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simharness.models.ide.repository.lines import hunks, split_lines
+from simharness.models.ide.repository.lines import merge_hunks, split_lines
 from simharness.models.ide.repository.objects import File
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def merge_texts(base: str, ours: str, theirs: str, *, our_name: str, their_name:
 def _pieces(base: list[str], a: list[str], b: list[str]) -> list[Piece]:
     out: list[Piece] = []
     place = 0
-    for one, other, start, end in _stretches(hunks(base, a), hunks(base, b)):
+    for one, other, start, end in _stretches(merge_hunks(base, a), merge_hunks(base, b)):
         between = base[place:start]
         out.append(Piece("common", between, between))
         place = end
@@ -102,7 +102,7 @@ def _parted(mine: list[str], yours: list[str]) -> list[Piece]:
     """Cut a conflict where both sides have the same lines."""
     out: list[Piece] = []
     at = 0
-    for a0, a1, b0, b1 in hunks(mine, yours):
+    for a0, a1, b0, b1 in merge_hunks(mine, yours):
         out.append(Piece("common", mine[at:a0], mine[at:a0]))
         out.append(Piece("conflict", mine[a0:a1], yours[b0:b1]))
         at = a1
