@@ -226,7 +226,7 @@ IDENTITY = {
 
 def three_texts(seed: int) -> tuple[str, str, str]:
     """Draw a text and what two sides make of it: of lines that come again and again."""
-    draw = Random(seed)
+    draw = Random(seed)  # noqa: S311
     lines = [*FREQUENT, *(f"line {k}\n" for k in range(draw.choice((0, 3, 10, 30))))]
 
     def edited() -> list[str]:

@@ -428,7 +428,7 @@ def test_a_value_is_what_it_is_and_not_what_it_says(name: str, wanted: object) -
 
 def test_a_call_finds_neither_later_inputs_nor_an_expectation() -> None:
     code = """
-import gc, sys
+import gc, sys, types
 def look(marker):
     terces = "terces"
     seen = []
@@ -439,6 +439,9 @@ def look(marker):
     for o in gc.get_objects():
         if type(o) in (dict, list, tuple):
             seen.append(str(o)[:100000])
+        if type(o) is type(look):
+            cells = [c.cell_contents for c in o.__closure__ or () if c != types.CellType()]
+            seen += [str(cells), str(o.__defaults__), str(o.__code__.co_consts)]
     return [s[:200] for s in seen if terces in s[::-1]]
 def later(value): return value
 """
