@@ -1,7 +1,7 @@
 """Durations: one tick is one microsecond, and ticks are plain ints.
 
 Fractions of a second never pass through a float: `parse_duration` reads "0.2s" with integer
-arithmetic and refuses what a tick can't hold.
+arithmetic and refuses what a tick can't hold. `counted` shows numbers of things.
 """
 
 from __future__ import annotations
@@ -111,6 +111,11 @@ _FORMS: Final = (
 )
 # Longer texts are never honest, and int() itself gives up at 4,300 digits.
 _TEXT_LENGTH_MAX: Final = 64
+
+
+def counted(number: int, noun: str) -> str:
+    """Show a number of things: `1 row`, `2 rows`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _whole(name: str, n: int) -> int:

@@ -21,6 +21,7 @@ from simharness.blame.statistics import (
 from simharness.blame.trials import PassK, ceiling, pass_k
 from simharness.blame.verdict import Class
 from simharness.findings.taxonomy import code
+from simharness.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -252,7 +253,7 @@ def decide(
     straddles = failure.point <= limit < band.point
     further: int | None = None
     failing = [f"damaged: {text}" for text in damaged]
-    failing += [f"{c} is never allowed: {many(codes[c], 'episode')}" for c in never]
+    failing += [f"{c} is never allowed: {counted(codes[c], 'episode')}" for c in never]
     if by_rate is Gate.FAIL:
         failing.append(f"the rate is {failure.point:.1%}, surely above {limit:.1%}")
     failing += [told(stratum) for stratum in strata if stratum.fails]
@@ -261,7 +262,7 @@ def decide(
         unsure = unclear.failures - counts.failures
         open_ends.append(
             f"the rate is {failure.point:.1%}, or {band.point:.1%} if the harness is to blame for "
-            f"{many(unsure, 'ambiguous episode')}: look at them"
+            f"{counted(unsure, 'ambiguous episode')}: look at them"
         )
     elif by_rate is Gate.INCONCLUSIVE:
         further = further_episodes(counts.failures, counts.episodes, limit, effect, method)
@@ -291,25 +292,20 @@ def decide(
     )
 
 
-def many(number: int, noun: str) -> str:
-    """Show a number of things: `1 episode`, `2 episodes`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def missing(failure: Rate, limit: float, further: int | None) -> str:
     """Say what an inconclusive rate needs."""
     if not failure.episodes:
         return "there are no episodes to judge"
     if further is None:
         return "the rate is too close to the limit for any number of episodes"
-    return f"{many(further, 'more episode')} at this rate would decide"
+    return f"{counted(further, 'more episode')} at this rate would decide"
 
 
 def told(stratum: Stratum) -> str:
     """Say why a stratum fails."""
     return (
         f"{stratum.by} {stratum.value}: {stratum.rate.failures} of "
-        f"{many(stratum.rate.episodes, 'episode')}, surely {stratum.at_least:.1%} or more"
+        f"{counted(stratum.rate.episodes, 'episode')}, surely {stratum.at_least:.1%} or more"
     )
 
 

@@ -16,7 +16,6 @@ from simharness.blame.statistics import LIMIT, Gate, Method
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import (
     ProgressLine,
-    counted,
     emit_json,
     reward_number,
     reward_text,
@@ -26,15 +25,20 @@ from simharness.cli.output import (
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import Item, Report, audit, judged
 from simharness.rollout.key import split_key
+from simharness.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from simharness.blame.gate import Decision
     from simharness.blame.statistics import Rate
     from simharness.blame.trials import PassK
 
 STRATA_SHOWN = 8
+LOOKS = 3
+"""Episodes that are told with what happened."""
+NAMED = 8
+"""Others that are named."""
 EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 
 
@@ -42,8 +46,10 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
 @click.argument("path", type=click.Path(path_type=Path), metavar="RUN|FILE")
 @click.option(
     "--max-rate",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help=f"Failure rate that the gate allows ({LIMIT} for a run; a file has no gate without it).",
+    type=float,
+    metavar="SHARE",
+    help=f"Failure rate that the gate allows, from 0 to 1 ({LIMIT} for a run; a file has no gate "
+    "without it).",
 )
 @click.option("--exact", is_flag=True, help="Intervals of Clopper and Pearson instead of Wilson's.")
 @click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
@@ -69,12 +75,12 @@ def command(
     progress = ProgressLine("episodes")
     report = audit(
         path,
-        limit=max_rate if max_rate is not None else LIMIT,
+        limit=max_rate,
         method=Method.EXACT if exact else Method.WILSON,
         progress=lambda n: progress.update(n, 0),
     )
     progress.close()
-    gated = max_rate is not None or path.is_dir()
+    gated = report.limit is not None
     if as_json:
         emit_json(report.record())
     elif len(report.items) == 1 and not gated:
@@ -94,21 +100,38 @@ def page(report: Report) -> None:
     wrapped(f"failures of the harness: {share(decision.failure)}")
     wrapped(f"with findings against the harness: {share(decision.contamination)}")
     told_counting(decision)
-    colour = {Gate.PASS: "green", Gate.FAIL: "red", Gate.INCONCLUSIVE: "yellow"}[decision.answer]
-    answer = click.style(decision.answer, fg=colour, bold=True)
-    click.echo(f"  gate at {decision.limit:.1%}: {answer}")
-    for reason in decision.reasons:
-        wrapped(reason, indent=4)
+    reasons = told_gate(decision) if report.limit is not None else ()
     for problem in report.problems:
-        if not any(problem in reason for reason in decision.reasons):
+        if not any(problem in reason for reason in reasons):
             wrapped(problem)
     if record["codes"]:
         worst = report.codes().most_common(6)
         table(("code", "episodes", "name"), [(c, n, code(c).slug) for c, n in worst])
     told_strata(decision)
     told_trials(decision)
-    for item in report.first_to_look_at():
+    first = report.first_to_look_at()
+    for item in first[:LOOKS]:
         look(report, item)
+    told_more(first[LOOKS:])
+
+
+def told_gate(decision: Decision) -> tuple[str, ...]:
+    """Print the gate's answer and why; gives the reasons."""
+    colour = {Gate.PASS: "green", Gate.FAIL: "red", Gate.INCONCLUSIVE: "yellow"}[decision.answer]
+    answer = click.style(decision.answer, fg=colour, bold=True)
+    click.echo(f"  gate at {decision.limit:.1%}: {answer}")
+    for reason in decision.reasons:
+        wrapped(reason, indent=4)
+    return decision.reasons
+
+
+def told_more(items: Sequence[Item]) -> None:
+    """Name the other episodes that want a look: the first few of them."""
+    if not items:
+        return
+    named = ", ".join(":".join(split_key(item.key)[:2]) for item in items[:NAMED])
+    rest = ", ..." if len(items) > NAMED else ""
+    wrapped(f"and {len(items)} more: {named}{rest}")
 
 
 def share(rate: Rate) -> str:

@@ -122,11 +122,6 @@ def wrapped(text: str, indent: int = 2) -> None:
     click.echo("\n".join(lines))
 
 
-def counted(number: int, noun: str) -> str:
-    """Show a number of things: `1 row`, `2 rows`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def reward_number(score: int | None) -> float | None:
     """Give a reward given in millionths as JSON shows it."""
     return None if score is None else score / 1_000_000

@@ -10,11 +10,15 @@ import click
 from click.core import ParameterSource
 
 from simharness.blame.statistics import rate
-from simharness.cli.output import ProgressLine, counted, emit_json, wrapped
+from simharness.cli.audit import told_gate
+from simharness.cli.output import ProgressLine, emit_json, wrapped
 from simharness.errors import HarnessError, RecordingError, UsageError
+from simharness.rollout.lines import read_lines
 from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
 from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
 from simharness.rollout.store import ABOUT, next_folder
+from simharness.rollout.summary import decision_of
+from simharness.units import counted
 
 if TYPE_CHECKING:
     from simharness.rollout.breaker import Breaker
@@ -253,7 +257,8 @@ def interrupted(finished: int, total: int, folder: Path) -> str:
 def report(result: Result, folder: str, as_json: bool) -> None:
     """Print what came out."""
     summary = result.summary
-    record = summary.record(folder)
+    decision = decision_of(read_lines(Path(folder)))
+    record = {**summary.record(folder), **decision.record()}
     if as_json:
         emit_json({**record, **more(result)})
         return
@@ -266,8 +271,9 @@ def report(result: Result, folder: str, as_json: bool) -> None:
         click.echo("  codes: " + ", ".join(f"{code} {n}" for code, n in record["codes"].items()))
     click.echo(
         f"  valid for training: {record['valid']}; failures of the harness: {failure['point']:.1%} "
-        f"(95 %: {failure['low']:.1%} to {failure['high']:.1%}), gate at 5 %: {record['gate']}"
+        f"(95 %: {failure['low']:.1%} to {failure['high']:.1%})"
     )
+    told_gate(decision)
     if result.groups:
         kept = [group for group in result.groups if not group.dropped]
         members = sum(len(group.members) for group in kept)

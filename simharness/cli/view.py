@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from simharness.blame.statistics import LIMIT
-from simharness.cli.output import ProgressLine, counted
+from simharness.cli.output import ProgressLine
 from simharness.recording.format import from_os_error
 from simharness.review.build import Built, build
 from simharness.review.page import page
 from simharness.review.serve import ReviewServer
+from simharness.units import counted
 
 
 @click.command("view")
@@ -37,10 +38,10 @@ from simharness.review.serve import ReviewServer
 )
 @click.option(
     "--max-rate",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=LIMIT,
-    show_default=True,
-    help="Failure rate that the gate allows.",
+    type=float,
+    metavar="SHARE",
+    help=f"Failure rate that the gate allows, from 0 to 1 ({LIMIT} for a run; a file has no gate "
+    "without it).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
@@ -49,7 +50,7 @@ def command(
     out: Path | None,
     against: Path | None,
     everything: bool,
-    max_rate: float,
+    max_rate: float | None,
     port: int,
     no_browser: bool,
 ) -> int:

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.quarantine import REVIEWS
-from simharness.blame.statistics import LIMIT
 from simharness.recording.format import from_os_error
 from simharness.recording.reader import iter_episodes
 from simharness.review.compared import compared_of
@@ -58,14 +57,14 @@ def encoded(value: Any) -> str:
 def build(
     path: Path,
     *,
-    limit: float = LIMIT,
+    limit: float | None = None,
     everything: bool = False,
     against: Path | None = None,
     files: Sequence[Path] | None = None,
     known: Mapping[str, Verdict] | None = None,
     progress: Callable[[int, str], None] | None = None,
 ) -> Built:
-    """Audit what a path stands for and gather what the page shows of it.
+    """Audit what a path stands for and gather what the page shows of it; `limit` is the audit's.
 
     `against` is an earlier run of the same seeds; of a folder only some `files` are read, if given;
     `known` are verdicts, by digest, that are taken as they are.

@@ -16,6 +16,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from simharness.review.build import encoded
+from simharness.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,12 +103,12 @@ def table(built: Built) -> Iterator[str]:
     """Write what is there without scripts: the run's figures and its episodes, the worst first."""
     o = built.overview
     rate = o["failure_rate"]
+    gate = f"Gate at {o['limit']:.1%}: <strong>{escape(o['gate'])}</strong>. " if o["gate"] else ""
     yield f"<h1>simharness · {escape(str(o['run']))}</h1>\n"
     yield (
-        f"<p>{o['episodes']:,} episodes; failures of the harness: {rate['failures']:,} of "
+        f"<p>{counted(o['episodes'], 'episode')}; failures of the harness: {rate['failures']:,} of "
         f"{rate['episodes']:,}, {rate['point']:.1%} "
-        f"(95 %: {rate['low']:.1%} to {rate['high']:.1%}). "
-        f"Gate at {o['limit']:.1%}: <strong>{escape(o['gate'])}</strong>. "
+        f"(95 %: {rate['low']:.1%} to {rate['high']:.1%}). {gate}"
         f"Valid for training: {o['valid']:,}; quarantined: {o['quarantined']:,}.</p>\n"
     )
     for text in o["reasons"]:
@@ -118,7 +119,7 @@ def table(built: Built) -> Iterator[str]:
         yield "<h2>Codes</h2>\n<ul>\n"
         for c in o["codes"]:
             name = escape(f"{c['code']} {c['slug']}")
-            yield f"<li>{name}: {c['n']:,} episodes. {escape(c['explanation'])}</li>\n"
+            yield f"<li>{name}: {counted(c['n'], 'episode')}. {escape(c['explanation'])}</li>\n"
         yield "</ul>\n"
     yield "<h2>Episodes</h2>\n<table>\n<thead><tr>"
     heads = ("episode", "verdict", "reward", "valid", "quarantined", "what happened")
@@ -128,7 +129,7 @@ def table(built: Built) -> Iterator[str]:
         yield row(built.entries[place])
     yield "</tbody>\n</table>\n"
     if len(built.entries) > ROWS_MAX:
-        yield f"<p>{len(built.entries) - ROWS_MAX:,} more episodes are not listed here.</p>\n"
+        yield f"<p>Not listed here: {counted(len(built.entries) - ROWS_MAX, 'more episode')}.</p>\n"
     yield "<p>With scripts switched on, this page shows each episode step by step.</p>\n"
 
 

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from simharness.findings.story import Story
     from simharness.recording.reader import EpisodeRecord
 
+ANY_RATE = 1.0
+"""A limit that no rate is above: that of counts without a gate."""
+UNGATED = {"gate": None, "reasons": [], "limit": None, "further_episodes": None}
+"""What JSON says of a gate where there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -72,7 +77,8 @@ class Report:
     """What came out of an audit."""
 
     run: str
-    limit: float
+    limit: float | None
+    """Failure rate that the gate allows; None where there is no gate, only counts."""
     method: Method = Method.WILSON
     items: list[Item] = field(default_factory=list[Item])
     problems: list[str] = field(default_factory=list[str])
@@ -86,19 +92,22 @@ class Report:
         return Counter(c for item in self.items for c in item.verdict.codes)
 
     def decision(self) -> Decision:
-        """Let the gate decide. A damaged recording fails it, an unfinished run can't pass."""
+        """Count, and let the gate decide; where there is none, only the counts mean anything.
+
+        A damaged recording fails it, an unfinished run can't pass.
+        """
         return decide(
             [item.sample for item in self.items],
-            self.limit,
+            ANY_RATE if self.limit is None else self.limit,
             self.method,
             damaged=self.damaged,
             unfinished=self.unfinished,
         )
 
     def first_to_look_at(self) -> list[Item]:
-        """Pick three episodes.
+        """Order the episodes that want a look.
 
-        Decisive harness findings first, of different codes, then other invalid ones.
+        Decisive harness findings first, then other invalid ones; first one of each code.
         """
         seen: set[str] = set()
         out: list[Item] = []
@@ -112,7 +121,7 @@ class Report:
         for item in ranked:
             if item not in out and not (item.verdict.kind == "ok" and item.verdict.valid):
                 out.append(item)
-        return out[:3]
+        return out
 
     def record(self) -> dict[str, Any]:
         """Give the report as `--json` prints it."""
@@ -129,6 +138,7 @@ class Report:
             "codes": dict(sorted(self.codes().items())),
             "quarantined": sum(i.quarantined for i in self.items),
             **self.decision().record(),
+            **(UNGATED if self.limit is None else {}),
             "problems": self.problems,
             "items": [item.record() for item in self.items],
         }
@@ -146,7 +156,7 @@ def spread(scores: Iterable[int | None]) -> dict[str, float | None]:
 def audit(
     path: Path,
     *,
-    limit: float = LIMIT,
+    limit: float | None = None,
     method: Method = Method.WILSON,
     files: Sequence[Path] | None = None,
     known: Mapping[str, Verdict] | None = None,
@@ -154,17 +164,21 @@ def audit(
 ) -> Report:
     """Audit a run directory, a shard or a recording; of a folder only some `files`, if given.
 
+    Without a limit a run is held against LIMIT; a file is a part of one, and has no gate.
     `known` are verdicts of episodes, by digest, that need no proof once more.
 
     Raises RecordingError for what holds no recording, UsageError for reviews that can't be read
     and for a limit that is no share between 0 and 1.
     """
     # NaN passes every range that is written as two refusals, and no gate could be decided by it.
-    if not 0 < limit < 1:
+    if limit is not None and not 0 < limit < 1:
+        share = f"{limit:g} % is {limit / 100:g}" if 1 <= limit < 100 else f"5 % is {LIMIT}"
         raise UsageError(
-            f"a failure rate of {limit} is no limit for the gate: it lies between 0 and 1",
-            f"give a share such as {LIMIT}",
+            f"a failure rate of {limit:g} is no limit for the gate: it lies between 0 and 1",
+            f"give it as a share: {share}",
         )
+    if limit is None and path.is_dir():
+        limit = LIMIT
     report = Report(str(path), limit, method)
     reviews = read_reviews(path) if path.is_dir() else {}
     with seldom_collected():

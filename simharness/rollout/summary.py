@@ -6,10 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simharness.blame.statistics import LIMIT, gate, rate
+from simharness.blame.gate import Decision, Sample, decide
+from simharness.blame.statistics import LIMIT
 from simharness.blame.verdict import Class
+from simharness.product.goal import MILLION
+from simharness.product.registry import load_scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from simharness.rollout.line import Line
 
 WORST = 3
@@ -64,9 +69,35 @@ class Summary:
             "verdicts": dict(sorted(self.classes.items())),
             "codes": dict(sorted(self.codes.items())),
             "quarantined": self.quarantined,
-            "failure_rate": rate(self.failures, self.episodes).record(),
-            "gate": str(gate(self.failures, self.episodes, LIMIT)),
         }
+
+
+def decision_of(lines: Iterable[Line]) -> Decision:
+    """Let the gate decide, as an audit would by the same verdicts.
+
+    But for the strata of tools: a line doesn't say what was called.
+    """
+    return decide([sample_of_line(line) for line in lines], LIMIT)
+
+
+def sample_of_line(line: Line) -> Sample:
+    """Give an episode as a gate counts it."""
+    score: float | None = line["score"]
+    _, scenario = load_scenario(line["scenario"])
+    return Sample(
+        scenario=line["scenario"],
+        seed=line["seed"],
+        policy=line["policy"],
+        load=line["load"],
+        faults=tuple(line["faults"]),
+        tools=(),
+        at="",
+        kind=Class(line["class"]),
+        codes=tuple(line["codes"]),
+        passed=None if score is None else round(score * MILLION) >= scenario.pass_mark,
+        quarantined=line["quarantined"],
+        digest=line["digest"],
+    )
 
 
 def failed(line: Line) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +14,6 @@ from simharness.cli import call
 from tests.cli.conftest import SHOP
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Cli, Recorded
 
 FAULT = "crm.invalidation-lost"
@@ -110,13 +110,75 @@ def test_json_holds_what_scripts_rely_on(cli: Cli) -> None:
 
 def test_a_limit_outside_0_and_1_is_refused(cli: Cli) -> None:
     cli("run", "crm/negotiation", "--seed", "0:2", "--policy", "null", "-o", "r")
-    for limit, word in (("0", "range"), ("1", "range"), ("-0.1", "range"), ("x", "valid float")):
-        told = cli("audit", "r", "--max-rate", limit)
-        assert (told.code, told.out) == (2, "")
-        assert word in told.err
-    told = cli("audit", "r", "--max-rate", "nan")
-    assert (told.code, told.out) == (2, "")
-    assert "a failure rate of nan is no limit" in told.err
+    for limit, word in (
+        ("0", "a failure rate of 0 is no limit"),
+        ("1", "1 % is 0.01"),
+        ("-0.1", "5 % is 0.05"),
+        ("5", "5 % is 0.05"),
+        ("2.5", "2.5 % is 0.025"),
+        ("nan", "a failure rate of nan is no limit"),
+        ("x", "valid float"),
+    ):
+        for command in ("audit", "view"):
+            told = cli(command, "r", "--max-rate", limit, *(["-o", "p.html"] * (command == "view")))
+            assert (told.code, told.out) == (2, "")
+            assert word in told.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--seed", "0:3", "--fault", FAULT, "--load", "4"),
+        ("--seed", "0:4", "--policy", "random"),
+        ("--seed", "0:2", "--policy", "null", "--load", "8"),
+    ],
+)
+def test_a_run_ends_with_the_gate_that_its_audit_gives(cli: Cli, words: tuple[str, ...]) -> None:
+    ran: Any = cli("run", "crm/negotiation", "crm/hygiene", *words, "-o", "r", "--json").json()
+    told = cli("audit", "r", "--json")
+    report: Any = json.loads(told.out)
+    shared = set(ran) & set(report) - {"score", "strata", "reasons"}
+    assert {"gate", "failure_rate", "contamination", "further_episodes"} <= shared
+    assert {key: ran[key] for key in shared} == {key: report[key] for key in shared}
+    # The lines of a run don't say which tools were called.
+    keys = ("by", "value", "failures", "episodes")
+    strata = [[s[key] for key in keys] for s in report["strata"] if s["by"] != "tool"]
+    assert [[s[key] for key in keys] for s in ran["strata"]] == strata
+    assert len(ran["strata"]) >= 2
+
+
+def test_a_run_fails_by_what_is_never_allowed(cli: Cli) -> None:
+    told = cli("run", f"{SHOP}:Shop/given", "--policy", "null", "-o", "r")
+    assert told.code == 0
+    assert "gate at 5.0%: fail\n    H512 is never allowed: 1 episode" in told.out
+
+
+def test_a_file_has_no_gate_unless_a_limit_is_asked_for(cli: Cli) -> None:
+    cli("run", "crm/negotiation", "--seed", "0:2", "--fault", FAULT, "--load", 4, "-o", "r")
+    file = "r/shards/00000.simrec"
+    told = cli("audit", file)
+    assert told.code == 0
+    assert "failures of the harness: 2 of 2" in told.out
+    assert "gate" not in told.out
+    assert "fails" not in told.out
+    report: Any = cli("audit", file, "--json").json()
+    assert (report["gate"], report["limit"], report["reasons"]) == (None, None, [])
+    assert not any(stratum["fails"] for stratum in report["strata"])
+    assert "gate at 5.0%: fail" in cli("audit", file, "--max-rate", 0.05).out
+    assert cli("view", file, "-o", "file.html").code == 0
+    assert "Gate" not in Path("file.html").read_text(encoding="utf-8").partition("<script")[0]
+    cli("view", "r", "-o", "run.html")
+    assert "Gate at 5.0%: <strong>fail" in Path("run.html").read_text(encoding="utf-8")
+
+
+def test_episodes_that_are_not_told_are_named(cli: Cli) -> None:
+    cli("run", "crm/negotiation", "--seed", "0:6", "--policy", "null", "-o", "r")
+    told = cli("audit", "r")
+    assert told.out.count("simharness audit r --episode") == 3
+    named = re.search(r"and 3 more: ((?:crm/negotiation:\d,?\s+){3})", told.out)
+    assert named is not None
+    shown = re.findall(r"--episode crm/negotiation:(\d)", told.out)
+    assert sorted(shown + re.findall(r":(\d)", named[1])) == list("012345")
 
 
 def test_nothing_to_audit_is_told_in_words(cli: Cli) -> None:

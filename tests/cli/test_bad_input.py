@@ -214,6 +214,10 @@ def small_files_only() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Python 3.11 would cut its own bytecode off at that, and every later process would fail by it."""
+
+
 @pytest.mark.parametrize(
     ("argv", "place"),
     [
@@ -223,7 +227,7 @@ def small_files_only() -> None:
     ],
 )
 def test_a_disk_that_takes_no_more_is_told(spawn: Spawn, argv: tuple[str, ...], place: str) -> None:
-    told = spawn(*argv, preexec_fn=small_files_only)
+    told = spawn(*argv, env=NO_BYTECODE, preexec_fn=small_files_only)
     assert "Traceback" not in told.err
     assert told.code == 2
     assert re.search(f"SH-REC-001: can't write '.*{place}': the file would be too large", told.err)
@@ -231,7 +235,7 @@ def test_a_disk_that_takes_no_more_is_told(spawn: Spawn, argv: tuple[str, ...], 
 
 def test_what_was_recorded_before_the_disk_was_full_replays(spawn: Spawn, cli: Cli) -> None:
     argv = ("run", CRM, "--policy", "null", "--episodes", "60", "-o", "out")
-    told = spawn(*argv, preexec_fn=small_files_only)
+    told = spawn(*argv, env=NO_BYTECODE, preexec_fn=small_files_only)
     assert told.code == 2
     assert "so far can be read from 'out/shards/00000.simrec.part'" in told.err
     result = cli("replay", "out")

@@ -85,12 +85,12 @@ def test_a_sound_run_passes_the_gate(sound: Path) -> None:
     assert all(i.verdict.valid and not i.quarantined for i in report.items)
 
 
-def test_three_episodes_are_named_to_look_at_first(faulty: Path, sound: Path) -> None:
+def test_episodes_are_ordered_by_who_wants_a_look(faulty: Path, sound: Path) -> None:
     first = audit(faulty).first_to_look_at()
-    assert len(first) == 3
+    assert len(first) == 6
     assert first[0].verdict.kind == "harness"
     assert first[0].verdict.primary == "H112"
-    assert len({item.key for item in first}) == 3
+    assert len({item.key for item in first}) == 6
     assert all(item.verdict.kind == "model" for item in audit(sound).first_to_look_at())
 
 

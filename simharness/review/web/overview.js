@@ -15,7 +15,9 @@ function card(title, attributes, ...children) {
   return h("section", { ...attributes, class: `card ${attributes.class || ""}` }, h("h2", null, title), ...children);
 }
 
+// A file is a part of a run, and has no gate unless a limit was asked for.
 function gateBadge() {
+  if (run.gate === null) return null;
   const icon = { pass: "✓", fail: "✕", inconclusive: "?" }[run.gate];
   return h("span", { class: `gate ${run.gate}` }, h("span", { "aria-hidden": "true" }, icon), ` gate: ${run.gate}`);
 }
@@ -23,11 +25,11 @@ function gateBadge() {
 // A bullet bar: the limit, the rate, its interval; all of it also in words.
 function gaugeCard() {
   const { point, low, high, failures, episodes } = run.failure_rate;
-  const least = Math.max(2 * run.limit, high * 1.1);
+  const least = Math.max(2 * (run.limit || 0), high * 1.1);
   const top = [0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8].find((x) => x >= least) || 1;
   const width = 560;
   const x = (share) => 10 + (width - 20) * Math.min(1, share / top);
-  const words = `${percent(point)}, 95 % interval ${percent(low)} to ${percent(high)}, limit ${percent(run.limit)}`;
+  const words = `${percent(point)}, 95 % interval ${percent(low)} to ${percent(high)}${run.limit === null ? "" : `, limit ${percent(run.limit)}`}`;
   const ticks = [0, top / 4, top / 2, (top * 3) / 4, top];
   return card(
     "Failure rate of the harness",
@@ -38,8 +40,10 @@ function gaugeCard() {
       { viewBox: `0 0 ${width} 74`, role: "img", "aria-label": words },
       s("rect", { class: "track", x: x(0), y: 26, width: x(top) - x(0), height: 18, rx: 3 }),
       s("rect", { class: "interval", x: x(low), y: 26, width: Math.max(2, x(high) - x(low)), height: 18 }),
-      s("line", { class: "limit", x1: x(run.limit), x2: x(run.limit), y1: 18, y2: 50 }),
-      s("text", { class: "limit-text", x: x(run.limit), y: 13, "text-anchor": "middle" }, `limit ${percent(run.limit, 0)}`),
+      run.limit !== null && [
+        s("line", { class: "limit", x1: x(run.limit), x2: x(run.limit), y1: 18, y2: 50 }),
+        s("text", { class: "limit-text", x: x(run.limit), y: 13, "text-anchor": "middle" }, `limit ${percent(run.limit, 0)}`),
+      ],
       s("circle", { class: "point", cx: x(point), cy: 35, r: 6 }),
       ticks.map((t, i) =>
         s("text", { class: "tick", x: x(t), y: 66, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, percent(t, 0)),
