@@ -110,9 +110,9 @@ def decided(
     )
 
 
-def skipped(reason: str) -> Result:
-    """Give a skip with its reason."""
-    return Result(status=Status.SKIP, evidence=(reason,))
+def skipped(reason: str, measured: Mapping[str, Any] | None = None) -> Result:
+    """Give a skip with its reason; `measured` is the part of it that was looked at."""
+    return Result(status=Status.SKIP, measured=measured or {}, evidence=(reason,))
 
 
 def held(measures: Sequence[Measure], command: str = "") -> Result:

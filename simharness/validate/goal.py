@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from simharness.product.goal import Criterion, Ending, score
-from simharness.validate.check import Check, Result, Severity, decided
+from simharness.validate.check import Check, Result, Severity, decided, skipped
 from simharness.validate.subject import EXPERT, OUTCOMES
 
 if TYPE_CHECKING:
@@ -100,7 +100,13 @@ def verifier_portability(subject: Subject) -> Result:
             told = differing(here, judged_again(kept.episode))
         if told:
             wrong.append(f"{kept.name}: in another time zone, {told}")
-    measured = {"episodes": len(subject.kept), "in_fresh_processes": 0}
+    measured = {"episodes": len(subject.kept)}
+    if not subject.processes and not wrong:
+        return skipped(
+            f"no fresh process was tried (--quick); in this one {len(subject.kept)} episodes, "
+            "judged in another zone, come to the same",
+            measured,
+        )
     if subject.processes:
         # What they graded is in the digests that `episode_determinism` has held together.
         measured["in_fresh_processes"] = len(subject.elsewhere.episodes)

@@ -160,7 +160,8 @@ def validate(
         if progress is not None:
             progress(number, len(checks), check.id)
         start = time.perf_counter()
-        if came.get(check.needs, Status.PASS) is not Status.PASS:
+        # A part of it that was skipped leaves the other, which held.
+        if came.get(check.needs, Status.PASS) in (Status.FAIL, Status.ERROR):
             result = skipped(f"rests on {check.needs}, which doesn't hold")
         else:
             result = made_safely(check, subject)

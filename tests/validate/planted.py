@@ -67,6 +67,15 @@ class Counting(Depot):
         yield from super().deliver(instance)
 
 
+class Hashed(Depot):
+    """What a clerk writes differs from process to process, and not within one."""
+
+    def deliver(self, instance: sh.Instance) -> Generator[Any, Any, None]:
+        op = sh.Operation(self.world, sh.Actor(self.world, "clerk", 0), 1)
+        yield from self.parcels.update(op, 1, {"label": f"made {hash('clerk')}"})
+        yield from super().deliver(instance)
+
+
 class Singleton(Depot):
     """Its users do nothing once another world has been made."""
 

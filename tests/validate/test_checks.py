@@ -70,8 +70,14 @@ ALONE: dict[str, tuple[str, ...]] = {
 """What fails of those with which much else goes wrong, or which cost much."""
 
 
-def checked(name: str, *ids: str, seeds: range = SEEDS, file: str = "planted.py") -> Report:
-    subject = Subject(f"{HERE / file}:{name}/pickup", seeds, processes=False)
+FRESH = ("runtime.episode_determinism", "semantic.verifier_portability")
+"""What is skipped where no fresh processes are tried."""
+
+
+def checked(
+    name: str, *ids: str, seeds: range = SEEDS, file: str = "planted.py", processes: bool = False
+) -> Report:
+    subject = Subject(f"{HERE / file}:{name}/pickup", seeds, processes=processes)
     return validate(subject, chosen(ids))
 
 
@@ -87,11 +93,29 @@ def test_a_sound_scenario_passes_and_what_cannot_be_told_is_named() -> None:
     assert len(report.made) == len(CHECKS)
     skips = {one.check.id: one.result.evidence[0] for one in report.of(Status.SKIP)}
     assert set(skips) == {
+        *FRESH,
         "statistical.difficulty_separation",
         "statistical.headroom",
         "hub.cross_host_determinism",
     }
     assert "--thorough" in skips["statistical.headroom"]
+    assert all("no fresh process was tried" in skips[name] for name in FRESH)
+
+
+def test_fresh_processes_are_looked_at_before_they_are_told_of() -> None:
+    report = checked("Depot", *FRESH, file="depot.py", processes=True)
+    told = {one.check.id: one.result for one in report.made}
+    assert {told[name].status for name in FRESH} == {Status.PASS}
+    assert all(told[name].measured["in_fresh_processes"] > 0 for name in FRESH)
+
+
+def test_what_differs_between_processes_alone_is_caught_by_fresh_ones_alone() -> None:
+    assert failing(checked("Hashed", *FRESH)) == set()
+    report = checked("Hashed", *FRESH, processes=True)
+    assert failing(report) == {FRESH[0]}
+    (one,) = report.of(Status.FAIL)
+    assert "in a fresh process" in one.result.evidence[0]
+    assert one.command.startswith("simharness selfcheck ")
 
 
 @pytest.mark.parametrize("name", WHOLE)
