@@ -2,7 +2,7 @@
 
     python -m benchmarks.auditor [--faults 40] [--mutations 8] [--defects 8] [--conditions 8]
         [--clean 2000] [--products crm,...] [--loads 4,8,1] [--only TEXT] [--workers 2]
-        [--json] [--plot FILE.png]
+        [--add FILE.json]... [--json] [--plot FILE.png]
 
 Five groups of episodes, each with what is known of it from outside:
 
@@ -17,7 +17,9 @@ Five groups of episodes, each with what is known of it from outside:
 
 The numbers are episodes of each fault, mutation, defect and condition, and of clean ones in all.
 All detectors look at every episode, as an audit of its recording would let them. `--plot` needs the
-extra `plot`. Exits with 1 where something is never found, or a sound world is accused.
+extra `plot`. A long measurement may be made in parts, of other seeds, loads or groups each, and
+`--add` adds what others wrote with `--json`. Exits with 1 where something is never found, or a
+sound world is accused.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
     from simharness.blame.verdict import Verdict
     from simharness.product.policy import Policy
 
-PRODUCTS = "crm,marketplace,helpdesk"
+PRODUCTS = "crm,marketplace,helpdesk,ide"
 LATER = "@from=60s"
 """A trigger: the fault comes a minute after the start."""
 CHUNK = 8
@@ -110,13 +112,15 @@ def scenarios_of(name: str) -> list[str]:
 def faulty(name: str, loads: Sequence[str], count: int, first: int) -> Iterator[Planned]:
     """Share the episodes of each fault among scenarios, policies, loads and triggers.
 
-    By turns of lengths that differ, so that each meets each; every third one comes later.
+    By turns of lengths that differ, so that each meets each; every third one comes later. The
+    policy that a fault seduces doesn't fit every scenario: in others the reference plays.
     """
     for fault in load_product(name).faults:
         where = list(product(loads, scenarios_of(name)))
         turns = islice(cycle(where), count)
         for i, (load, scenario) in enumerate(turns):
-            policy = ("expert", SEDUCED)[(i // len(where) + i) % 2]
+            fits = scripted(fault.seduces, load_scenario(scenario)[1]) is not None
+            policy = ("expert", SEDUCED)[(i // len(where) + i) % 2] if fits else "expert"
             trigger = LATER if i % 3 == 2 and not constant(fault.knobs) else ""
             yield Planned("fault", fault.id, scenario, load, policy, first + i, trigger)
 
@@ -319,10 +323,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--add", type=Path, action="append", default=[], help="add what --json has printed"
+    )
     parser.add_argument("--json", action="store_true", help="print the matrix as JSON")
     parser.add_argument("--plot", type=Path, help="draw it into a .png or .svg as well")
     args = parser.parse_args(argv)
     matrix = measure(args)
+    for path in args.add:
+        matrix.take(json.loads(path.read_text(encoding="utf-8")))
     if args.json:
         print(json.dumps(matrix.record(), indent=2))
     else:

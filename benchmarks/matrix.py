@@ -10,7 +10,7 @@ from simharness.blame.statistics import Rate, rate
 from simharness.blame.verdict import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 CLASSES = (Class.HARNESS, Class.MODEL, Class.OK)
 GIVEN = (*CLASSES, Class.AMBIGUOUS)
@@ -84,6 +84,12 @@ class Counted:
         """The share with its interval."""
         return rate(self.right, self.of)
 
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Add what a record tells."""
+        self.right += record["right"]
+        self.of += record["of"]
+        self.wrong = [*self.wrong, *record["wrong"]][:EXAMPLES]
+
     def record(self) -> dict[str, Any]:
         """Give it as JSON holds it."""
         found = self.rate
@@ -144,6 +150,23 @@ class Matrix:
         """Count episodes."""
         for judged in episodes:
             self.add(judged)
+        return self
+
+    def take(self, record: Mapping[str, Any]) -> Matrix:
+        """Add the record of another measurement, of other episodes."""
+        for truth, told in record["classes"].items():
+            self.class_right[Class(truth)].take(told)
+            self.classes[Class(truth)].update({Class(k): n for k, n in told["given"].items()})
+        for code, told in record["codes"].items():
+            self.found.setdefault(code, Counted()).take(told["found"])
+            if told["primary"]["of"]:
+                self.named.setdefault(code, Counted()).take(told["primary"])
+                self.primaries.setdefault(code, Counter()).update(told["primaries"])
+        for group, told in record["sound"]["groups"].items():
+            self.clean.setdefault(group, Counted()).take(told)
+        self.alarms.update(record["sound"]["alarms"])
+        for case, told in record["cases"].items():
+            self.cases.setdefault(case, Counted()).take(told)
         return self
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.planted_parts import (
     done_but_refused,
+    gone_when_locked,
     invalidated_before_commit,
     lock_given_back_early,
     lock_given_to_two,
@@ -29,6 +30,7 @@ from benchmarks.planted_products import (
     deaf_and_by_cache,
     goals,
     invalid_taken,
+    judged_by_turns,
     late,
     others_work_paid,
     page_cut,
@@ -87,6 +89,7 @@ def codes(*names: str) -> frozenset[str]:
 MUTATIONS = (
     Mutation("lock release dropped", codes("H315", "H311"), release_dropped),
     Mutation("lock given to two", codes("H315"), lock_given_to_two, load=8, config=SLOW_DATABASE),
+    Mutation("a locked record told as missing", codes("H123"), gone_when_locked),
     Mutation("lock given back before the commit", codes("H315"), lock_given_back_early),
     Mutation(
         "an entry as old as its lifetime is served",
@@ -147,6 +150,7 @@ MUTATIONS = (
     Mutation("invalid call taken", codes("H412"), invalid_taken, "sloppy"),
     Mutation("rules not kept", codes("H220"), rules_not_kept, "hasty"),
     Mutation("grader reads a cache", codes("H514"), deaf_and_by_cache, "watcher"),
+    Mutation("judged otherwise each time", codes("H519"), judged_by_turns),
     Mutation("goal met at the start", codes("H512"), goals(always_met), "null"),
     Mutation("grader blind to forbidden writes", codes("H516"), blind_to_footprint, "careless"),
     Mutation("others' work paid", codes("H517"), others_work_paid, "waiting"),

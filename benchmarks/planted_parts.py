@@ -56,6 +56,20 @@ def release_dropped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Locks, "release", dropped)
 
 
+def gone_when_locked(patch: pytest.MonkeyPatch) -> None:
+    """Tell whoever gave up waiting for a record that there is none; some are never given back."""
+    release_dropped(patch)
+    acquire = original(Locks, "acquire")
+
+    def told(self: Locks, op: Any, key: int, patience: int) -> Steps:
+        try:
+            yield from acquire(self, op, key, patience)
+        except Refused:
+            raise Refused("not_found", f"there is no record {key}") from None
+
+    patch.setattr(Locks, "acquire", told)
+
+
 def lock_given_to_two(patch: pytest.MonkeyPatch) -> None:
     acquire, release = original(Locks, "acquire"), original(Locks, "release")
 

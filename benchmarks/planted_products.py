@@ -194,6 +194,16 @@ def deaf_and_by_cache(patch: pytest.MonkeyPatch) -> None:
     goals(by_cache)(patch)
 
 
+def judged_by_turns(patch: pytest.MonkeyPatch) -> None:
+    """Judge one end as met and as missed, by turns."""
+    liked = every(2)
+
+    def moody(criteria: tuple[Criterion, ...], *_: Any) -> tuple[Criterion, ...]:
+        return *criteria, Criterion("it is liked", liked(), "as it came")
+
+    goals(moody)(patch)
+
+
 def always_met(*_: Any) -> tuple[Criterion, ...]:
     return (Criterion("always", True, "there is nothing to do"),)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simharness.blame.case import Case, case_of, case_of_record, model_findings, unexplained
+from simharness.blame.planned import failing_reference, undeclared_faults
 from simharness.blame.proof import prove
 from simharness.blame.verdict import Class, Proof, Verdict
 from simharness.findings.detect import harness_findings
@@ -67,7 +68,7 @@ def judge_record(record: EpisodeRecord) -> Verdict:
 
 def judge_case(case: Case) -> Verdict:
     """Run the detectors, prove, decide."""
-    proved = prove(case, harness_findings(case.story))
+    proved = prove(case, [*undeclared_faults(case), *harness_findings(case.story)])
     found = proved.findings
     against = [f for f in found if f.code.startswith("H")]
     decisive = [f for f in against if f.effect is not Effect.NONE]
@@ -89,6 +90,11 @@ def judge_case(case: Case) -> Verdict:
             ", with findings against the harness that did not matter" if against else ""
         )
         return verdict(case, proved, Class.OK, "", (*found, *notes), sentence)
+    failing = failing_reference(case)
+    if failing is not None:
+        beside = [f for f in models if f.code.startswith(BESIDE_HARNESS)]
+        every = (*found, failing, *beside)
+        return verdict(case, proved, Class.HARNESS, failing.code, every, failing.explanation)
     explains = primary_of(models) if case.goal is not None or case.ungraded else None
     if explains is not None:
         sentence = explains.explanation

@@ -1,4 +1,4 @@
-"""What calls were told against what they did: H120, H121, H122, H124, H314."""
+"""What calls were told against what they did: H120, H121, H122, H123, H124, H314."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from simharness.kernel.journal import Row
 
 UNKNOWN = "unknown_outcome"
+TRY_AGAIN = ("locked", "conflict", "unavailable", "rate_limited", UNKNOWN)
+"""Refusals that say of a record that somebody else is at it, or that now isn't the time."""
 
 
 def silent_timeouts(story: Story) -> Iterator[Finding]:
@@ -79,6 +81,39 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
                 f"{keys[0]} v{made.after}",
                 "timeout" if row.kind == "TIMEOUT" else "",
             )
+
+
+def misleading_refusals(story: Story) -> Iterator[Finding]:
+    """Find calls that gave up waiting for a lock and were refused for another cause.
+
+    Whoever is told that a record isn't there, or that an argument is wrong, won't try again.
+    """
+    answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
+    waits: dict[Op, Row] = {}
+    for row in story.of("LOCK", "LOCKTIMEOUT"):
+        op = row.values["owner"], row.values["n"]
+        if row.kind == "LOCKTIMEOUT":
+            waits[op] = row
+        else:
+            waits.pop(op, None)
+    for op, waited in waits.items():
+        call = story.calls.get(op)
+        ok, code, row = outcome(story, op, answered.get(op))
+        if call is None or row is None or ok or code in TRY_AGAIN:
+            continue
+        lock, tool = waited.values["lock"], call.values["tool"]
+        yield Finding(
+            code="H123",
+            step=story.step_of(row.index),
+            t=row.t,
+            keys=(),
+            evidence={"operation": f"{op[0]}#{op[1]}", "tool": tool, "told": code, "lock": lock},
+            events=(waited.index, row.index),
+            explanation=(
+                f"{tool} of {op[0]}#{op[1]} gave up waiting for the lock {lock} and was refused "
+                f"as {code}"
+            ),
+        )
 
 
 def repeated_requests(story: Story) -> set[Op]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from simharness.findings.calls import (
     leaked_internals,
+    misleading_refusals,
     silent_timeouts,
     turned_clocks,
     untrue_outcomes,
@@ -34,6 +35,7 @@ from simharness.findings.outcome import (
     goal_at_reset,
     harness_failures,
     others_credit,
+    unstable_grades,
     wrong_reward,
 )
 from simharness.findings.pages import torn_pages
@@ -76,6 +78,7 @@ HARNESS = (
     # What its calls did.
     silent_timeouts,
     untrue_outcomes,
+    misleading_refusals,
     leaked_internals,
     leaked_answers,
     changed_schemas,
@@ -102,6 +105,7 @@ HARNESS = (
     # What it was paid for.
     broken_invariants,
     goal_at_reset,
+    unstable_grades,
     wrong_reward,
     others_credit,
     # Allowed, and not said: ambiguous.

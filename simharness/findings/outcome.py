@@ -1,6 +1,6 @@
 """What was paid against what was done, and by whom; what raised; how the agent ended.
 
-H220, H510, H511, H512, H514, H516, H517, H810, M210, M510, M513, M514.
+H220, H510, H511, H512, H514, H516, H517, H519, H810, M210, M510, M513, M514.
 """
 
 from __future__ import annotations
@@ -97,6 +97,38 @@ def wrong_reward(story: Story) -> Iterator[Finding]:
 def regrades(story: Story) -> list[Row]:
     """Give the rows of the judgement without caches; none where it agreed."""
     return [row for row in story.of("GRADE") if row.values["role"] == "regrade"]
+
+
+def unstable_grades(story: Story) -> Iterator[Finding]:
+    """Find a grade that came to something else each time that the end was judged."""
+    others = [row for row in story.of("GRADE") if row.values["role"] == "unstable"]
+    grades = story.grades()
+    last = story.steps[-1] if story.steps else None
+    if not others or not grades or last is None:
+        return
+    by_name = {row.values["predicate"]: row for row in others}
+    pairs = [(row, by_name.get(row.values["predicate"])) for row in grades]
+    split = [(a, b) for a, b in pairs if b is None or a.values["holds"] != b.values["holds"]]
+    row, other = (split or pairs)[0]
+    then = other if other is not None else others[0]
+    turns = all(r.values["holds"] for r in grades) != all(r.values["holds"] for r in others)
+    paid = last.reward is not None and last.reward >= last.pass_mark
+    wrong = turns and last.reward is not None
+    yield Finding(
+        code="H519",
+        step=last.step,
+        t=row.t,
+        keys=(),
+        evidence={"predicate": row.values["predicate"], "held": bool(row.values["holds"])},
+        events=(row.index, then.index),
+        explanation=(
+            f"judged again in the same state, {row.values['predicate']} "
+            f"({row.values['evidence']}) came to something else each time: "
+            f"{then.values['predicate']} is {bool(then.values['holds'])} "
+            f"({then.values['evidence']})"
+        ),
+        effect=(Effect.HELPED if paid else Effect.HINDERED) if wrong else Effect.NONE,
+    )
 
 
 def stale_grades(story: Story) -> Iterator[Finding]:

@@ -62,6 +62,8 @@ class Code:
     quarantines: Quarantine
     advisory: bool
     """Alone it decides nothing."""
+    undetected: str = ""
+    """Why no detector looks for it and what tells it instead; empty where one does."""
 
     def record(self) -> dict[str, Any]:
         """Give the code as JSON and the data file hold it."""
@@ -76,6 +78,7 @@ class Code:
             "zero_tolerance": self.zero_tolerance,
             "quarantines": str(self.quarantines),
             "advisory": self.advisory,
+            "undetected": self.undetected,
         }
 
 
@@ -186,7 +189,8 @@ A finding bears a code: a letter for the class, three digits and a name. A code 
 meaning and is never used again. This is version {TAXONOMY_VERSION}, which every verdict carries. \
 `simharness list codes` prints the same data, `simharness list codes H1` a part of them.
 
-The taxonomy names what can be told apart; not every code has a detector in this version.
+The taxonomy names what can be told apart. Not every code has a detector: where none looks for \
+it, its entry says why, and what tells it instead.
 
 **Quarantine** takes an episode out of training exports and clean scores, and keeps it with its \
 evidence. `always`: whatever the finding did to the outcome; `by effect`: when it hindered or \
@@ -221,6 +225,8 @@ def lines() -> Iterator[str]:
             yield from ("", f"### {group}: {GROUPS[group]}")
         yield from ("", f"#### {c.code} {c.slug}", "", c.explanation, "")
         yield f"- **Found:** {c.detector}"
+        if c.undetected:
+            yield f"- **No detector:** {c.undetected}"
         yield f"- **Remedy:** {c.remedy}"
         yield f"- **Quarantine:** {spoken(c)}" + (f"; {remarks(c)}" if remarks(c) else "")
 
@@ -235,6 +241,7 @@ def remarks(c: Code) -> str:
     parts = [
         "zero tolerance" if c.zero_tolerance else "",
         "advisory" if c.advisory else "",
+        "no detector" if c.undetected else "",
         f"parent {c.parent}" if c.parent else "",
     ]
     return ", ".join(part for part in parts if part)

@@ -208,8 +208,9 @@ and after are versions (after < 0: the row was deleted at version -after), delta
 none), read the version that the new values were computed on, unmeant the changed columns that
 the call didn't name. CALL: writes is 1 for a tool that changes rows. END: waited is the
 simulated time that the agent spent waiting for answers. GRADE: role is goal, footprint, reset
-(the goal held before anything was done) or regrade (judged again with empty caches, written only
-when it comes out otherwise). INVARIANT rows stand for what is broken. SCHEMA: the digest of all
+(the goal held before anything was done), regrade (judged again with empty caches, written only
+when it comes out otherwise) or unstable (the same, and otherwise once more in the same state).
+INVARIANT rows stand for what is broken. SCHEMA: the digest of all
 tools' schemas, at the start and whenever it has changed. LEASE is a grant, or with the token of a
 lease that runs its renewal; owner and n are the holder's, as in LEASEEND. LEASEREFUSED: token is
 that of a refused write, 0 where the lease itself was refused. expires is a tick. TXBEGIN, TXWRITE

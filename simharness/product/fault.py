@@ -126,6 +126,8 @@ def arm(
         )
     if trigger.load_above is not None and load <= trigger.load_above:
         return
+    if f"fault:{fault.id}" in world.repair:
+        return
     patch = read_config(settings.knobs, fault.knobs, f"fault {fault.id!r}")
     number = world.intern(f"fault/{fault.id}")
     state = "waiting"
@@ -135,6 +137,8 @@ def arm(
         if state == "waiting":
             state = "on"
             settings.patch(patch)
+            # An episode with a fault is never clean at a glance; one that nobody asked for less so.
+            world.alarms += 1
             world.emit((journal.FAULT, world.ticks, number, 1))
 
     def switch_off(_: object = None) -> None:

@@ -92,6 +92,28 @@ def test_the_matrix_counts_classes_codes_and_false_alarms() -> None:
     assert "faults found: 1 of 1" in text
 
 
+def test_measurements_of_several_parts_are_added_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sound: dict[str, Any] = {"group": "clean", "due": (), "fitting": (), "truth": Class.OK}
+    episodes = [
+        judged(),
+        missed(),
+        judged(truth=None, fitting=(), primary="", kind=Class.MODEL),
+        judged(**sound, codes=frozenset({"H310"})),
+        judged(**sound, kind=Class.OK, primary="", codes=frozenset()),
+        judged(group="mutation", case="x", truth=None, fitting=(), shows=False),
+    ]
+    words: list[str] = []
+    for number in range(3):
+        path = tmp_path / f"{number}.json"
+        part = Matrix().add_all(episodes[2 * number : 2 * number + 2])
+        path.write_text(json.dumps(part.record()), encoding="utf-8")
+        words += ["--add", str(path)]
+    code, told = measured(capsys, *words)
+    assert (code, told) == (1, Matrix().add_all(episodes).record())
+
+
 def test_the_matrix_is_drawn(tmp_path: Path) -> None:
     path = tmp_path / "matrix.svg"
     plot(Matrix().add_all([judged(), missed()]), path)

@@ -1,4 +1,4 @@
-"""H120, H121, H122, H124, H314 and H410 to H413 over rows and answers written by hand."""
+"""H120, H121, H122, H123, H124, H314 and H410 to H413 over rows and answers written by hand."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from simharness.findings.calls import (
     leaked_internals,
+    misleading_refusals,
     silent_timeouts,
     turned_clocks,
     untrue_outcomes,
@@ -77,6 +78,35 @@ def test_a_write_told_as_failed_that_committed_is_a_phantom_failure() -> None:
     (finding,) = j.found(untrue_outcomes, span((False, {"code": "conflict"})))
     assert (finding.code, finding.keys, finding.events) == ("H122", ("deals:7",), (made, answer))
     assert finding.evidence["told"] == "conflict"
+
+
+@pytest.mark.parametrize("owner", ["agent", "user/1"])
+def test_giving_up_on_a_lock_told_as_another_cause_misleads(owner: str) -> None:
+    def journal(status: str) -> Journal:
+        j = Journal()
+        n = AGENT_CALL if owner == "agent" else 8
+        j.call(owner, n)
+        j.wait(owner, "user/2", n)
+        j.give_up(owner, n, t=30)
+        j.answer(owner, n, status=status, t=30)
+        return j
+
+    for status in ("not_found", "invalid_arguments", "forbidden"):
+        (finding,) = journal(status).found(misleading_refusals)
+        assert (finding.code, finding.events, finding.t) == ("H123", (2, 3), 30)
+        assert finding.evidence["told"] == status
+        assert "gave up waiting for the lock deals:7" in finding.explanation
+    for status in ("locked", "conflict", "unavailable", "ok"):
+        assert journal(status).codes(misleading_refusals) == []
+
+
+def test_whoever_got_the_lock_after_all_is_refused_for_what_it_found_then() -> None:
+    j = Journal()
+    j.call("user/1", 8)
+    j.give_up("user/1", 8, t=30)
+    j.lock("user/1", 8, t=40)
+    j.answer("user/1", 8, status="not_found", t=50)
+    assert j.codes(misleading_refusals) == []
 
 
 def test_what_was_told_counts_more_than_the_status_of_the_handler() -> None:

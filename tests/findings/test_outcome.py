@@ -1,4 +1,4 @@
-"""H220, H510 to H512, H514, H516 and H517 over rows written by hand."""
+"""H220, H510 to H512, H514, H516, H517 and H519 over rows written by hand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from simharness.findings.outcome import (
     broken_invariants,
     goal_at_reset,
     others_credit,
+    unstable_grades,
     wrong_reward,
 )
 from simharness.findings.story import Surface
@@ -93,6 +94,35 @@ def test_the_second_judgement_is_the_one_that_the_reward_is_held_against() -> No
     j.grade(False)
     j.grade(True, role="regrade")
     assert pay(j, 1_000_000) == [("H514", Effect.NONE)]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "reward", "effect"),
+    [
+        (True, False, 1_000_000, Effect.HELPED),
+        (False, True, 0, Effect.HINDERED),
+        (True, True, 1_000_000, Effect.NONE),
+        (False, True, None, Effect.NONE),
+    ],
+)
+def test_a_grade_that_differs_in_one_state_is_unstable_and_not_stale(
+    first: bool, again: bool, reward: int | None, effect: Effect
+) -> None:
+    j = Journal()
+    one = j.grade(first, evidence="at first")
+    other = j.grade(again, role="unstable", evidence="then")
+    (finding,) = j.found(unstable_grades, span(reward=reward))
+    assert (finding.code, finding.effect, finding.events) == ("H519", effect, (one, other))
+    assert "moved (at first) came to something else each time" in finding.explanation
+    assert pay(j, reward) == []
+
+
+def test_a_grade_that_only_caches_change_is_not_unstable() -> None:
+    j = Journal()
+    j.grade(True)
+    assert j.codes(unstable_grades, PAID) == []
+    j.grade(False, role="regrade")
+    assert j.codes(unstable_grades, PAID) == []
 
 
 def test_a_grade_before_the_last_commit_is_stale() -> None:
