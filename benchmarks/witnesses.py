@@ -296,7 +296,7 @@ def leaked_lines(episode: Episode, ide: Ide) -> Iterator[str]:
             brought = [*texts_in(exchange.value)]
             brought += [text for commit in exchange.commits for text in texts_in(commit.delta)]
             shown = [line for line in added if holds(brought, line) and not holds(sent, line)]
-            if 2 * len(shown) >= len(added):
+            if shown and 2 * len(shown) >= len(added):
                 yield f"{exchange.tool} showed {ref.title}"
                 break
 
