@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ANY_RATE = 1.0
 """A limit that no rate is above: that of counts without a gate."""
-UNGATED = {"gate": None, "reasons": [], "limit": None, "further_episodes": None}
+UNGATED: dict[str, Any] = {"gate": None, "reasons": [], "limit": None, "further_episodes": None}
 """What JSON says of a gate where there is none."""
 
 
