@@ -112,7 +112,8 @@ def scenarios_of(name: str) -> list[str]:
 def faulty(name: str, loads: Sequence[str], count: int, first: int) -> Iterator[Planned]:
     """Share the episodes of each fault among scenarios, policies, loads and triggers.
 
-    By turns of lengths that differ, so that each meets each; every third one comes later. The
+    By turns that move on by one from round to round, so that each meets each; every third one comes
+    later. The
     policy that a fault seduces doesn't fit every scenario: in others the reference plays.
     """
     for fault in load_product(name).faults:
@@ -120,8 +121,9 @@ def faulty(name: str, loads: Sequence[str], count: int, first: int) -> Iterator[
         turns = islice(cycle(where), count)
         for i, (load, scenario) in enumerate(turns):
             fits = scripted(fault.seduces, load_scenario(scenario)[1]) is not None
-            policy = ("expert", SEDUCED)[(i // len(where) + i) % 2] if fits else "expert"
-            trigger = LATER if i % 3 == 2 and not constant(fault.knobs) else ""
+            turn = i // len(where) + i % len(where)
+            policy = ("expert", SEDUCED)[turn % 2] if fits else "expert"
+            trigger = LATER if turn % 3 == 2 and not constant(fault.knobs) else ""
             yield Planned("fault", fault.id, scenario, load, policy, first + i, trigger)
 
 

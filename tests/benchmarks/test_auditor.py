@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.auditor import main
+from benchmarks.auditor import LATER, constant, faulty, main
+from benchmarks.faults import SEDUCED
 from benchmarks.matrix import Judged, Matrix
 from benchmarks.plots import plot
 from simharness.blame.verdict import Class
 from simharness.errors import UsageError
+from simharness.product.registry import load_product
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,6 +115,20 @@ def test_measurements_of_several_parts_are_added_up(
         words += ["--add", str(path)]
     code, told = measured(capsys, *words)
     assert (code, told) == (1, Matrix().add_all(episodes).record())
+
+
+@pytest.mark.parametrize("loads", ["1", "4,8", "4,8,1"])
+@pytest.mark.parametrize("product", ["crm", "helpdesk", "ide"])
+def test_each_scenario_and_load_meets_each_policy_and_trigger(product: str, loads: str) -> None:
+    names = [scenario.id for scenario in load_product(product).scenarios]
+    every = loads.split(",")
+    count = 6 * len(names) * len(every)
+    met: dict[str, set[tuple[str, str, str, str]]] = {}
+    for one in faulty(product, every, count, 0):
+        met.setdefault(one.case, set()).add((one.scenario, one.load, one.policy, one.trigger))
+    first, *_ = load_product(product).faults
+    triggers = [""] if constant(first.knobs) else ["", LATER]
+    assert met[first.id] == set(itertools.product(names, every, ("expert", SEDUCED), triggers))
 
 
 def test_the_matrix_is_drawn(tmp_path: Path) -> None:
