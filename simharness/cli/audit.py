@@ -16,6 +16,7 @@ from simharness.blame.statistics import LIMIT, Gate, Method
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import (
     ProgressLine,
+    counted,
     emit_json,
     reward_number,
     reward_text,
@@ -25,7 +26,6 @@ from simharness.cli.output import (
 from simharness.findings.taxonomy import code
 from simharness.rollout.audit import Item, Report, audit, judged
 from simharness.rollout.key import split_key
-from simharness.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simharness.cli.output import emit_json, table, wrapped
+from simharness.cli.output import counted, emit_json, table, wrapped
 from simharness.rollout.compare import Change, Comparison, compare
-from simharness.units import counted
 
 if TYPE_CHECKING:
     from simharness.rollout.compare import Line

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from simharness.cli.output import emit_json
+from simharness.cli.output import counted, emit_json
 from simharness.rollout.catalogue import CATALOGUE, dump, index
-from simharness.units import counted
 
 
 @click.command("index")

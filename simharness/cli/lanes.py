@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simharness.cli.output import cut
+from simharness.cli.output import counted, cut
 from simharness.review.lanes import lanes_of
-from simharness.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simharness.units import counted as counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

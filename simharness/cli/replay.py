@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simharness.cli.files import episodes, is_unfinished, name_of, one_episode
-from simharness.cli.output import ProgressLine, emit_json
+from simharness.cli.output import ProgressLine, counted, emit_json
 from simharness.episode.info import BROKE
 from simharness.episode.replay import replay
 from simharness.errors import (
@@ -23,7 +23,6 @@ from simharness.errors import (
 from simharness.recording.diff import first_difference
 from simharness.recording.format import FrameType
 from simharness.rollout.broken import is_broken
-from simharness.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

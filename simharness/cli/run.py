@@ -11,14 +11,13 @@ from click.core import ParameterSource
 
 from simharness.blame.statistics import rate
 from simharness.cli.audit import told_gate
-from simharness.cli.output import ProgressLine, emit_json, wrapped
+from simharness.cli.output import ProgressLine, counted, emit_json, wrapped
 from simharness.errors import HarnessError, RecordingError, UsageError
 from simharness.rollout.lines import read_lines
 from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
 from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
 from simharness.rollout.store import ABOUT, next_folder
 from simharness.rollout.summary import decision_of
-from simharness.units import counted
 
 if TYPE_CHECKING:
     from simharness.rollout.breaker import Breaker

@@ -14,7 +14,7 @@ from simharness.blame.sightings import Sighting, sightings
 from simharness.blame.verdict import told as told_verdict
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.lanes import print_lanes
-from simharness.cli.output import cut, emit_json, reward_number, reward_text, table
+from simharness.cli.output import counted, cut, emit_json, reward_number, reward_text, table
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.episode.plan import load_text
@@ -23,7 +23,7 @@ from simharness.errors import UsageError
 from simharness.findings.story import AGENT, story_of_record
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import Rows, Told, read_rows
-from simharness.units import counted, format_duration, humanize
+from simharness.units import format_duration, humanize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

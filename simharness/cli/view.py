@@ -10,12 +10,11 @@ from pathlib import Path
 import click
 
 from simharness.blame.statistics import LIMIT
-from simharness.cli.output import ProgressLine
+from simharness.cli.output import ProgressLine, counted
 from simharness.recording.format import from_os_error
 from simharness.review.build import Built, build
 from simharness.review.page import page
 from simharness.review.serve import ReviewServer
-from simharness.units import counted
 
 
 @click.command("view")

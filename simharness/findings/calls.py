@@ -90,10 +90,10 @@ def misleading_refusals(story: Story) -> Iterator[Finding]:
     """
     answered = {(r.values["owner"], r.values["n"]): r for r in story.of("RETURN")}
     waits: dict[Op, Row] = {}
-    for row in story.of("LOCK", "LOCKTIMEOUT"):
-        op = row.values["owner"], row.values["n"]
-        if row.kind == "LOCKTIMEOUT":
-            waits[op] = row
+    for told in story.of("LOCK", "LOCKTIMEOUT"):
+        op = told.values["owner"], told.values["n"]
+        if told.kind == "LOCKTIMEOUT":
+            waits[op] = told
         else:
             waits.pop(op, None)
     for op, waited in waits.items():

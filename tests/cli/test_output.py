@@ -11,11 +11,10 @@ import pytest
 
 import simharness
 from simharness.cli import call
-from simharness.cli.output import cut, table
+from simharness.cli.output import counted, cut, table
 from simharness.product.fault import parse_load
 from simharness.rollout.request import Request
 from simharness.rollout.run import run
-from simharness.units import counted
 
 CRM = "crm/negotiation"
 
