@@ -24,6 +24,7 @@ from simharness.errors import (
 )
 from simharness.extras import to_install
 from simharness.kernel.calendar import format_instant
+from simharness.kernel.process import place_of
 from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
 from simharness.recording.reader import EpisodeRecord, read_file
@@ -298,7 +299,8 @@ def new_episode(
         raise
     except Exception as error:
         raise HarnessError(
-            f"{plan.scenario} can't be reset: {type(error).__name__}: {error} (seed {plan.seed})",
+            f"{plan.scenario} can't be reset: {type(error).__name__}: {error} "
+            f"({place_of(error)}, seed {plan.seed})",
             "look at the scenario's draw, start, people and goal",
         ) from error
 

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from benchmarks import costs, crowd, faults, guard, sandbox, scenarios, sound
+from benchmarks import costs, crowd, faults, guard, runs, sandbox, scenarios, sound
 from simharness.product.registry import OWN, load_product
 
 
@@ -119,3 +119,21 @@ def test_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [c["case"] for c in lines(capsys.readouterr().out)]
     assert cases[:5] == list(sandbox.JOBS)
     assert cases[-1] == "sizes"
+
+
+@pytest.mark.parametrize(
+    ("case", "options"),
+    [
+        ("rate", ["--episodes", "4"]),
+        ("speedup", ["--episodes", "2", "--rounds", "1"]),
+        ("memory", ["--episodes", "20"]),
+        ("kills", ["--episodes", "70", "--kills", "3"]),
+    ],
+)
+def test_runs_are_measured(
+    capsys: pytest.CaptureFixture[str], case: str, options: list[str]
+) -> None:
+    assert runs.main([case, *options]) == 0
+    told = lines(capsys.readouterr().out)
+    assert case in [line["case"] for line in told]
+    assert all(line["equal"] for line in told if case == "kills")

@@ -105,7 +105,8 @@ class Worn(Product):
     def call_lift(self, op: Operation, lift_id: int, floor: int) -> Answer[Lift]:
         """Call a lift to a floor."""
         if self.way == "leak":
-            self.world.attic = [*getattr(self.world, "attic", ()), bytearray(300_000)]
+            world: Any = self.world
+            world.attic = [*getattr(world, "attic", ()), bytearray(300_000)]
         if self.way == "lock":
             yield self.world.event()
         return (yield from self.lifts.update(op, lift_id, {"floor": floor}))
