@@ -16,6 +16,7 @@ came out otherwise.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -25,6 +26,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -86,7 +88,7 @@ def rate(episodes: int) -> None:
     )
     for name in PRODUCTS:
         one = Request(scenarios=(name,), seeds=range(max(1, episodes // 20)))
-        wall, processor = timed(lambda one=one: played(one, 1))
+        wall, processor = timed(partial(played, one, 1))
         say(case=name, episodes=len(one), per_processor_second=len(one) / processor)
 
 
@@ -184,34 +186,42 @@ class Killing:
         self._longest = time.perf_counter() - begun
         return contents(self._folder / "whole" / "run")
 
-    def killed(self, name: str, workers: int, kills: int) -> tuple[dict[str, bytes], int, int]:
-        """Play it with kills, by turns of the parent and of a worker; gives what came out.
+    def killed(self, workers: int, kills: int, whole: dict[str, bytes]) -> tuple[int, int, int]:
+        """Kill so many processes of runs; gives those of workers, of parents, and unequal runs.
 
-        With it come the kills of workers and those of parents that met somebody.
+        A run whose parent was killed is resumed, one that has ended is compared, and another begun.
         """
-        place = self._folder / name
-        words, met = self._words, [0, 0]
-        for number in range(kills):
-            process = self._start(words, place, workers)
-            time.sleep(self._draw.uniform(0, self._longest))
-            victims = [process.pid] if number % 2 else children(process.pid)
-            for pid in victims[:1]:
-                if process.poll() is None:
+        met, runs, wrong = [0, 0], 0, 0
+        place = self._folder / f"{workers}-{runs}"
+        process = self._start(self._words, place, workers)
+        while True:
+            time.sleep(self._draw.uniform(0, self._longest / 3))
+            if sum(met) >= kills:
+                process.wait()
+            if process.poll() is not None:
+                told = process.communicate()
+                if process.returncode:
+                    raise RuntimeError(f"{place}: {told}")
+                wrong += contents(place / "run") != whole
+                if sum(met) >= kills:
+                    return met[0], met[1], wrong
+                runs += 1
+                place = self._folder / f"{workers}-{runs}"
+                process = self._start(self._words, place, workers)
+                continue
+            parent = self._draw.randrange(2)
+            for pid in [process.pid] if parent else children(process.pid)[:1]:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                    met[number % 2] += 1
-            if number % 2:
+                    met[parent] += 1
+            if parent:
                 process.communicate()
-            elif process.wait() not in (0, -signal.SIGKILL):
-                raise RuntimeError(f"{name}: {process.communicate()}")
-            if (place / "run" / "run.json").exists():
                 words = ["run", "--resume", "run"]
-            else:  # it was killed before it had said what it is
-                shutil.rmtree(place / "run", ignore_errors=True)
-        final = self._start(words, place, workers)
-        out = final.communicate()
-        if final.returncode:
-            raise RuntimeError(f"{name}: {out}")
-        return contents(place / "run"), met[0], met[1]
+                if not (place / "run" / "run.json").exists():
+                    # It was killed before it had said what it is.
+                    shutil.rmtree(place / "run", ignore_errors=True)
+                    words = self._words
+                process = self._start(words, place, workers)
 
     def _start(self, words: Sequence[str], place: Path, workers: int) -> subprocess.Popen[str]:
         place.mkdir(exist_ok=True)
@@ -237,15 +247,15 @@ def kills(count: int, episodes: int, seed: int) -> int:
         killing = Killing(episodes, Path(place), draw)
         whole = killing.unbroken()
         for workers in (1, 2, 3):
-            found, of_workers, of_parents = killing.killed(f"w{workers}", workers, each)
-            wrong += found != whole
+            of_workers, of_parents, unequal = killing.killed(workers, each, whole)
+            wrong += unequal
             say(
                 case="kills",
                 workers=workers,
                 episodes=episodes,
                 of_workers=of_workers,
                 of_parents=of_parents,
-                equal=found == whole,
+                equal=not unequal,
             )
     return wrong
 

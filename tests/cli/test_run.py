@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from simharness.cli import output
 from simharness.cli.output import ProgressLine
 from simharness.cli.run import note
 from simharness.rollout.summary import Summary
@@ -21,7 +20,7 @@ CRM = "crm/negotiation"
 HAZARD = f"{Path(__file__).parents[1] / 'rollout' / 'hazard.py'}:Hazard"
 
 
-def lines(run: str) -> list[dict[str, object]]:
+def lines(run: str) -> list[dict[str, Any]]:
     text = Path(run, "verdicts.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
@@ -152,7 +151,7 @@ def test_the_rate_of_a_resumed_run_is_that_of_what_it_plays(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0
-    monkeypatch.setattr(output.time, "perf_counter_ns", lambda: now)
+    monkeypatch.setattr("simharness.cli.output.time.perf_counter_ns", lambda: now)
     progress = ProgressLine("episodes")
     progress.update(901, 1000)
     now = 20_000_000_000
@@ -164,7 +163,7 @@ def test_the_progress_of_nothing_yet_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0
-    monkeypatch.setattr(output.time, "perf_counter_ns", lambda: now)
+    monkeypatch.setattr("simharness.cli.output.time.perf_counter_ns", lambda: now)
     progress = ProgressLine("episodes")
     now = 20_000_000_000
     progress.update(0, 10, ", waiting")
