@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.models.ide_house import House
 from tests.models.ide_real import check_all, needs
 
 FILES = {
@@ -110,3 +111,20 @@ def test_any_lines_on_any_tree_come_to_what_the_real_tools_make_of_them(
 ) -> None:
     needs("bash", "ls", "grep", "sort", "diff", "find", "wc", "head", "uniq", "cp")
     check_all(tmp_path_factory.mktemp("lines"), files, [line])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x=abcdefgh; " + "x=$x$x; " * 60 + "echo $x",
+        "x=abcdefgh; " + "x=$x$x; " * 18 + 'echo "' + "$x" * 5_000 + '"',
+        "x=abcdefgh; " + "x=$x$x; " * 18 + "echo" + " $x" * 5_000,
+        "x=abcdefgh; " + "x=$x$x; " * 17 + "".join(f"y{n}=$x; " for n in range(1_000)),
+        "x=abcdefgh; " + "x=$x$x; " * 17 + "".join(f"export y{n}=$x; " for n in range(900)),
+        "x='a '; " + "x=$x$x; " * 20 + "echo $x",
+        'x="$(cat README.md)"; ' + 'x="$x$x"; ' * 60 + 'y="$x" true',
+    ],
+)
+def test_no_words_of_a_line_fill_the_machine(line: str) -> None:
+    told = House().call("run_command", command=line)
+    assert (told["exit_code"], told["stdout"]) == (1, "")

@@ -12,7 +12,7 @@ from simharness.models.ide.paths import ROOT, absolute
 from simharness.models.ide.terminal import wildcard
 from simharness.models.ide.terminal.call import Call, Trouble
 from simharness.models.ide.terminal.commands import COMMANDS
-from simharness.models.ide.terminal.streams import Leave, Stream, Streams, TooMuch
+from simharness.models.ide.terminal.streams import STREAM_MAX, Leave, Stream, Streams, TooMuch
 from simharness.models.ide.terminal.syntax import (
     Chain,
     Group,
@@ -29,7 +29,7 @@ from simharness.models.ide.terminal.syntax import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from simpy.events import Event
 
@@ -65,7 +65,9 @@ class Field:
         """`q` for a quoted character, `.` for another one."""
 
     def add(self, text: str, quoted: bool) -> None:
-        """Put characters at its end."""
+        """Put characters at its end. Raises TooMuch."""
+        if len(self.text) + len(text) > STREAM_MAX:
+            raise TooMuch
         self.text += text
         self.marks += ("q" if quoted else ".") * len(text)
 
@@ -185,12 +187,12 @@ class Shell:
             return
         inner, files = opened
         if not fields:
-            self.variables.update(values)
+            self.assign(values)
             if not command.words:
                 self.status = self._substituted
         else:
             held = dict(self.variables)
-            self.variables.update(values)
+            self.assign(values)
             try:
                 yield from self.execute(fields, inner)
             finally:
@@ -307,27 +309,37 @@ class Shell:
             except Trouble as trouble:
                 self.status = call.fail(f"write error: {trouble.text}")
 
+    def assign(self, values: Iterable[tuple[str, str]]) -> None:
+        """Set variables. Raises TooMuch where all of them come to more than a stream holds."""
+        held = {**self.variables, **dict(values)}
+        if sum(map(len, held.values())) > STREAM_MAX:
+            raise TooMuch
+        self.variables = held
+
     # --- words ------------------------------------------------------------------------------------
 
     def value(self, word: Word) -> Generator[Event, object, str]:
         """Give a word with its parts replaced, as one text."""
-        out: list[str] = []
+        out = Stream()
         for number, part in enumerate(word):
             if isinstance(part, Text):
-                out.append(self._at_home(part, number == 0))
+                out.write(self._at_home(part, number == 0))
             else:
-                out.append((yield from self._replaced(part)))
-        return "".join(out)
+                out.write((yield from self._replaced(part)))
+        return out.text
 
     def fields(self, words: Sequence[Word]) -> Generator[Event, object, list[str]]:
         """Replace words, cut what wasn't quoted at blanks, and find files for patterns."""
         out: list[str] = []
+        size = 0
         for word in words:
             for each in braced(word):
                 for field in (yield from self._split(each)):
-                    out += self._globbed(field)
-            if len(out) > FIELDS_MAX:
-                raise TooMuch
+                    found = self._globbed(field)
+                    out += found
+                    size += sum(map(len, found))
+                    if len(out) > FIELDS_MAX or size > STREAM_MAX:
+                        raise TooMuch
         return out
 
     def _split(self, word: Word) -> Generator[Event, object, list[Field]]:
@@ -344,6 +356,8 @@ class Shell:
                 current.add(text, True)
                 continue
             pieces = text.split()
+            if len(pieces) > FIELDS_MAX:
+                raise TooMuch
             if text[:1].isspace() and current is not None:
                 fields.append(current)
                 current = None

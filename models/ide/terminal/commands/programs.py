@@ -55,7 +55,7 @@ def export(call: Call) -> int:
     for word in call.arguments:
         name, equals, value = word.partition("=")
         if equals:
-            call.shell.variables[name] = value
+            call.shell.assign([(name, value)])
     return 0
 
 
