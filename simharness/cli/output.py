@@ -65,10 +65,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
 
     gaps = len(indent) + 2 * (len(widths) - 1)
     room, whole = widths[-1], True
-    # None where `>&-` has closed it.
-    closed = sys.stdout is None  # pyright: ignore[reportUnnecessaryComparison]
-    if not closed and sys.stdout.isatty():
-        columns = shutil.get_terminal_size().columns
+    columns = columns_of_terminal()
+    if columns is not None:
         whole = shrink(widths, columns - gaps - min(room, ROOM_MIN))
         head, *cells = (
             [cut(cell, width) for cell, width in zip(row[:-1], widths, strict=False)] + [row[-1]]
@@ -108,6 +106,20 @@ def shrink(widths: list[int], room: int) -> bool:
 def cut(text: str, width: int) -> str:
     """Cut a text to a width, and say so."""
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def columns_of_terminal() -> int | None:
+    """Give the width of the terminal that is written to; None where none is."""
+    # None where `>&-` has closed it.
+    closed = sys.stdout is None  # pyright: ignore[reportUnnecessaryComparison]
+    return None if closed or not sys.stdout.isatty() else shutil.get_terminal_size().columns
+
+
+def sentence(text: str) -> None:
+    """Print a sentence, on a terminal in lines of its width, in a pipe as one line."""
+    columns = columns_of_terminal()
+    lines = [text] if columns is None else textwrap.wrap(text, columns, break_on_hyphens=False)
+    click.echo("\n".join(lines))
 
 
 def wrapped(text: str, indent: int = 2) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simharness.cli.files import one_episode
-from simharness.cli.output import emit_json, table
+from simharness.cli.output import emit_json, sentence, table
 from simharness.errors import UsageError
 from simharness.recording.format import from_os_error
 from simharness.recording.reader import require_complete
@@ -122,9 +122,9 @@ def explain_(path: Path, control: int | None, as_json: bool) -> int:
             }
         )
         return 0
-    click.echo(case.title)
+    sentence(case.title)
     table(["t", "who", "what"], [(line.at, line.who, line.what) for line in lines])
-    click.echo(f"verdict: {played.verdict.headline}: {played.verdict.sentence}")
+    sentence(f"verdict: {played.verdict.headline}: {played.verdict.sentence}")
     return 0
 
 

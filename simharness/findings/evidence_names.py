@@ -1,4 +1,7 @@
-"""The names under which findings hold their evidence, so that a misspelt one can be told."""
+"""The names under which findings hold their evidence, so that a misspelt one can be told.
+
+A test holds them to what the detectors give.
+"""
 
 from typing import Final
 
@@ -17,6 +20,7 @@ EVIDENCE: Final = frozenset(
         "calls",
         "capacity",
         "charge",
+        "chargebacks",
         "charged",
         "charges",
         "claim",
@@ -73,6 +77,7 @@ EVIDENCE: Final = frozenset(
         "refunds",
         "reward",
         "rows",
+        "run",
         "served",
         "shown",
         "slot_id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import stat
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -87,7 +88,11 @@ def load_report(path: str | Path) -> Report:
     """Read a report. Raises UsageError that says where the file is wrong."""
     path = Path(path)
     try:
-        if path.stat().st_size > SIZE_MAX:
+        # A pipe would block the open, so the kind of the file is asked first.
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise UsageError(f"{path} is no regular file", "copy it to one first")
+        if status.st_size > SIZE_MAX:
             raise UsageError(f"{path} has more than {SIZE_MAX} bytes", "no report needs so many")
         data = path.read_bytes()
     except OSError as error:
