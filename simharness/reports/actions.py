@@ -57,7 +57,7 @@ class ActionReader:
         call = reader.text((*at, "call"), table["call"])
         unchecked = reader.flag((*at, "unchecked"), table.get("unchecked", False))
         if unchecked and actor != AGENT:
-            reader.fail((*at, "unchecked"), "only the agent's calls come unchecked")
+            reader.fail((*at, "unchecked"), "only the agent's calls come unchecked", "leave it out")
         args = plain(table.get("args", {}))
         if not unchecked:
             spec = self._spec(at, actor, call)
@@ -90,7 +90,9 @@ class ActionReader:
             for name in AGENTS_OWN:
                 known.pop(name, None)
                 if call == name:
-                    self.reader.fail((*at, "call"), f"only the agent can {name}")
+                    self.reader.fail(
+                        (*at, "call"), f"only the agent can {name}", f'write actor = "{AGENT}"'
+                    )
         elif call in operations:
             text = f"{call} is no tool: the agent can't do it"
             self.reader.fail((*at, "call"), text, 'give another actor, such as "worker"')
@@ -109,7 +111,8 @@ class ActionReader:
                 try:
                     known[name].check(name, value)
                 except BadArgument as error:
-                    self.reader.fail(where, str(error))
+                    hint = f"{spec.name}: see simharness list tools {self.product.name}"
+                    self.reader.fail(where, str(error), hint)
         for name, parameter in known.items():
             if parameter.required and name not in args:
                 hint = f"{spec.name} takes {', '.join(known)}"
@@ -154,6 +157,10 @@ def check_actions(reader: Reader, actions: Mapping[str, Action], until: int | No
         for other in references(act.args):
             if other not in actions or other == label:
                 reader.unknown((*action.place, "args"), "action", other, actions)
+            first = actions[other].act
+            if not act.after and not first.after and first.at > act.at:
+                text = f"${other} is sent later than this action"
+                reader.fail((*action.place, "args"), text, f'write after = "{other}", not at')
         if act.after and (act.after not in actions or act.after == label):
             reader.unknown((*action.place, "after"), "action", act.after, actions)
         if until is not None and not act.after and act.at > until:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import stat
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.blame.verdict import Class
 from simharness.errors import UsageError
-from simharness.findings.evidence_names import EVIDENCE
-from simharness.findings.finding import Effect
-from simharness.findings.taxonomy import load as taxonomy
-from simharness.findings.taxonomy import matching
 from simharness.kernel.calendar import parse_instant
 from simharness.kernel.draws import Draws, Stream
 from simharness.product.fault import parse_fault
 from simharness.product.registry import load_product
 from simharness.product.scenario import Drawing
-from simharness.product.script import EPOCH, Match, task_of
+from simharness.product.script import AGENT, EPOCH, Match, task_of
 from simharness.reports.actions import ACTION, Action, ActionReader, check_actions
+from simharness.reports.expectations import ExpectationReader
 from simharness.reports.material import read_material
 from simharness.reports.reader import Reader, pairs, plain
-from simharness.reports.report import NO_REWARD, Case, Expectation, Expected, Report
+from simharness.reports.report import Case, Expectation, Expected, Report
 from simharness.reports.rows import Listed, RowReader, check_rows, read_match
 from simharness.units import parse_duration
 
@@ -47,8 +42,6 @@ TOP = (*SHARED, "report", "id", "product", "seed", "source", "epoch", "control")
 CONTROL = (*SHARED, "drop")
 PROMISES = ("staleness", "read_your_writes", "signals")
 """What a contract may promise, as the knobs of views end."""
-CODE_MIN = 2
-"""Characters of the shortest beginning of a code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +75,14 @@ class Parts:
     forbid: Sequence[str]
     strict: bool
     allow_other: bool
+
+    def played(self) -> tuple[object, ...]:
+        """Give what is played and how strictly it is taken, wherever it stands in the file."""
+        goal = None if self.goal is None else replace(self.goal, place=())
+        rows = {name: listed.rows for name, listed in self.rows.items()}
+        acts = {label: (a.act, a.check, a.unchecked) for label, a in self.actions.items()}
+        given = self.faults, self.until, self.config, self.identities, self.material
+        return (*given, rows, acts, goal, self.pay, self.strict)
 
 
 def load_report(path: str | Path) -> Report:
@@ -151,6 +152,7 @@ class Loader:
             self.epoch = reader.tried(("epoch",), parse_instant, text)
         self.rows = RowReader(reader, product)
         self.actions = ActionReader(reader, product)
+        self.wanted = ExpectationReader(reader)
 
     def case(self, parts: Parts, head: Mapping[str, Any]) -> Case:
         """Put a case together."""
@@ -221,8 +223,10 @@ class Loader:
         goal = read("goal", self.goal, base.goal if base else None)
         if goal is not None:
             self.check_kept(goal, rows)
-        expect = read("expect", partial(self.expect, actions), [])
-        return Parts(
+        expect = read("expect", partial(self.wanted.expect, actions), [])
+        forbid = read("forbid", self.wanted.codes, ())
+        self.wanted.check_forbidden((*at, "forbid"), forbid, expect)
+        out = Parts(
             title=read("title", reader.text, "" if base else "untitled"),
             faults=read("faults", self.faults, base.faults if base else ()),
             until=until,
@@ -241,11 +245,18 @@ class Loader:
             goal=goal,
             pay=pay,
             expect=expect,
-            verdict=read("verdict", self.verdict, Expected()),
-            forbid=read("forbid", self.codes, ()),
+            verdict=read("verdict", self.wanted.verdict, Expected()),
+            forbid=forbid,
             strict=read("strict", reader.flag, base.strict if base else False),
             allow_other=read("allow_other", reader.flag, False),
         )
+        if base is not None and out.played() == base.played():
+            reader.fail(at, "the control changes nothing", "change config, rows or an action")
+        actors = {action.act.actor for action in actions.values()}
+        for name in given["actors"][1] if "actors" in given and actions else ():
+            if name not in (AGENT, *actors):
+                reader.unknown((*at, "actors", name), "actor", name, (AGENT, *actors))
+        return out
 
     # --- settings ---------------------------------------------------------------------------------
 
@@ -355,8 +366,6 @@ class Loader:
             out[name] = sign * number
         return out
 
-    # --- what is expected -------------------------------------------------------------------------
-
     def duration(self, at: Place, value: object) -> int:
         """Read a length of time, in ticks."""
         if not isinstance(value, str):
@@ -366,63 +375,7 @@ class Loader:
     def labels(self, at: Place, value: object) -> list[tuple[Place, str]]:
         """Read labels, or numbers, of actions."""
         items = self.reader.items(at, value)
-        return [((*at, i), self.label((*at, i), item)) for i, item in enumerate(items)]
-
-    def label(self, at: Place, value: object) -> str:
-        """Read the label of an action, or its number."""
-        return str(value) if type(value) is int else self.reader.text(at, value)
-
-    def expect(
-        self, actions: Mapping[str, Action], at: Place, value: object
-    ) -> list[tuple[Place, Expectation]]:
-        """Read the findings that must be there."""
-        out: list[tuple[Place, Expectation]] = []
-        for where, table in self.reader.tables(at, value, ("code", "action", "evidence")):
-            if "code" not in table:
-                self.reader.fail(where, "no key 'code'", 'add: code = "H110"')
-            raw = table["code"]
-            codes = self.codes((*where, "code"), [raw] if isinstance(raw, str) else raw)
-            action = ""
-            if "action" in table:
-                action = self.label((*where, "action"), table["action"])
-                if action not in actions:
-                    self.reader.unknown((*where, "action"), "action", action, actions)
-            given = self.reader.table((*where, "evidence"), table.get("evidence", {}), EVIDENCE)
-            evidence = plain(given)
-            out.append((where, Expectation(codes=codes, action=action, evidence=evidence)))
-        return out
-
-    def codes(self, at: Place, value: object) -> list[str]:
-        """Read codes, or beginnings of codes, that the taxonomy has."""
-        out = self.reader.texts(at, value)
-        for i, code in enumerate(out):
-            if len(code) < CODE_MIN or not matching(code):
-                self.reader.unknown((*at, i), "code", code, taxonomy())
-        if not out:
-            self.reader.fail(at, "an empty list of codes", 'name one, as "H110"')
-        return out
-
-    def verdict(self, at: Place, value: object) -> Expected:
-        """Read the verdict that there must be."""
-        reader = self.reader
-        table = reader.table(at, value, ("class", "primary", "reward", "effect"))
-        out = Expected()
-        if "class" in table:
-            out = replace(out, kind=reader.one_of((*at, "class"), table["class"], Class))
-        if "primary" in table:
-            code = reader.text((*at, "primary"), table["primary"])
-            if code not in taxonomy():
-                reader.unknown((*at, "primary"), "code", code, taxonomy())
-            out = replace(out, primary=code)
-        if "effect" in table:
-            out = replace(out, effect=reader.one_of((*at, "effect"), table["effect"], Effect))
-        if "reward" in table:
-            reward = table["reward"]
-            if reward != NO_REWARD and not (type(reward) in (int, float) and math.isfinite(reward)):
-                hint = f'give a number, or "{NO_REWARD}" where nobody can tell'
-                reader.fail((*at, "reward"), f"got {reward!r}", hint)
-            out = replace(out, reward=reward)
-        return out
+        return [((*at, i), self.wanted.label((*at, i), item)) for i, item in enumerate(items)]
 
 
 def flat(table: Mapping[str, Any], known: Mapping[str, object], prefix: str = "") -> dict[str, Any]:

@@ -23,6 +23,10 @@ PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 DEPTH_MAX = 60
 """Tables and lists within each other."""
 TOO_DEEP = f"tables and lists stand in each other more than {DEPTH_MAX} deep"
+HEADINGS = 4
+"""Names of a heading at most, with their places in lists: [[control.actions]]."""
+CURLY = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
+HEADING = re.compile(r"\s*\[\[?[^\]]*\]\]?\s*(?:#.*)?")
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -44,9 +48,9 @@ class Reader:
             found = PLACE.search(str(error))
             line = int(found[1]) if found and found[1] else len(text.splitlines())
             what = PLACE.sub("", str(error))
-            raise UsageError(
-                f"{path}:{max(line, 1)}: no TOML: {what}", "see https://toml.io for its grammar"
-            ) from None
+            lines = text.splitlines()
+            hint = hint_for(what, lines[line - 1] if 0 < line <= len(lines) else "")
+            raise UsageError(f"{path}:{max(line, 1)}: no TOML: {what}", hint) from None
         except RecursionError:
             raise UsageError(f"{path}: {TOO_DEEP}", "write it flatter") from None
         except ValueError as error:  # a number of thousands of digits
@@ -92,7 +96,11 @@ class Reader:
     def items(self, at: Path, value: object) -> list[Any]:
         """Read a list."""
         if not isinstance(value, list):
-            self.fail(at, f"got {shown(value)}, expected a list", "write [ ... ]")
+            # A table with a heading of its own, of which there may be several.
+            names = ".".join(part for part in at if isinstance(part, str))
+            heading = type(value) is dict and len(at) < HEADINGS
+            hint = f"write [[{names}]] above each, or [ ... ]" if heading else "write [ ... ]"
+            self.fail(at, f"got {shown(cast('object', value))}, expected a list", hint)
         return list(cast("list[object]", value))
 
     def tables(
@@ -117,13 +125,14 @@ class Reader:
     def flag(self, at: Path, value: object) -> bool:
         """Read true or false."""
         if not isinstance(value, bool):
-            self.fail(at, f"got {shown(value)}, expected true or false")
+            self.fail(at, f"got {shown(value)}, expected true or false", "write it without quotes")
         return value
 
     def whole(self, at: Path, value: object, low: int = 0) -> int:
         """Read a whole number from `low` on."""
         if type(value) is not int or value < low:
-            self.fail(at, f"got {shown(value)}, expected a whole number from {low} on")
+            text = f"got {shown(value)}, expected a whole number from {low} on"
+            self.fail(at, text, f"write it as {low + 1}, without quotes")
         return value
 
     def one_of(self, at: Path, value: object, known: Iterable[str]) -> str:
@@ -132,6 +141,17 @@ class Reader:
         if not isinstance(value, str) or value not in names:
             self.unknown(at, "value", value, names)
         return value
+
+
+def hint_for(what: str, line: str) -> str:
+    """Say how a line that can't be read as TOML might be mended."""
+    if any(mark in line for mark in CURLY):
+        return "quote with \" or ', not with the quotes of a word processor"
+    if HEADING.fullmatch(line) and ("Cannot" in what or "namespace" in what):
+        return "write a heading once; that of a list is [[actions]], each time"
+    if what == "Invalid value" and "=" in line:
+        return 'texts stand in quotes: key = "text"'
+    return "see https://toml.io for its grammar"
 
 
 def deeper(document: Mapping[str, Any], depth: int) -> bool:

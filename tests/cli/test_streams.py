@@ -7,7 +7,7 @@ import json
 import os
 import pty
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from simharness.cli.output import ProgressLine
 from simharness.kernel import guard
 from tests.cli.conftest import SHOP, Cli, Recorded, Spawn, command
 from tests.determinism.culprits import sizing
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CRM = "crm/negotiation"
 
@@ -173,6 +170,15 @@ def test_a_narrow_terminal_is_enough(tmp_path: Path, recorded: Recorded) -> None
         code, seen = on_a_terminal(tmp_path, env, *argv)
         assert code == 0
         assert "Traceback" not in seen
+
+
+def test_a_story_is_told_within_a_narrow_terminal(tmp_path: Path) -> None:
+    (path,) = (Path(__file__).parents[2] / "seeds" / "reports").glob("B06-*.toml")
+    env = {"TERM": "dumb", "COLUMNS": "40"}
+    code, seen = on_a_terminal(tmp_path, env, "report", "explain", path)
+    assert code == 0
+    assert "verdict: " in seen
+    assert [line for line in seen.splitlines() if len(line) > 40] == []
 
 
 class Terminal(io.StringIO):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 
+from simharness.cli import call
 from simharness.errors import UsageError
 from simharness.reports.load import load_report, read_report
 
@@ -213,6 +216,129 @@ BROKEN = {
     "an action that waits for itself": (
         'at = "1s"\nactor', 'after = "delete"\nactor', r"bad.toml:34: actions\[2\].after: no actio",
     ),
+    "a text without quotes": (
+        'actor = "agent"\ncall = "list', 'actor = agent\ncall = "list',
+        r"bad.toml:28: no TOML: Invalid value; texts stand in quotes",
+    ),
+    "quotes of a word processor": (
+        '"two accounts"', "\u201ctwo accounts\u201d", r"bad.toml:3: no TOML: .*not with the quotes",
+    ),
+    "a colon for an equals sign": ("seed = 1", "seed: 1", r"bad.toml:5: no TOML: Expected '=' aft"),
+    "a heading twice": ("[verdict]", "[rows]\n[verdict]", r"bad.toml:44: .*twice; write a heading"),
+    "actions as one table": (
+        '[[actions]]\nlabel = "list"', '[actions]\nlabel = "list"',
+        r"bad.toml:32: .*; write a heading once; that of a list is \[\[actions\]\]",
+    ),
+    "a control as one table": (
+        "[[control]]", "[control]", r"bad.toml:48: control: .*expected a list; write \[\[control\]",
+    ),
+    "the format as a text": ("report = 1", 'report = "1"', r"bad.toml:1: report: got '1'; this ve"),
+    "a fault that there isn't": (
+        "seed = 1", 'faults = ["crm.invalidation"]',
+        r"bad.toml:5: faults\[1\]: no fault named .*mean 'crm.invalidation-lost'",
+    ),
+    "faults as a text": (
+        "seed = 1", 'faults = "crm.no-fence"', r"bad.toml:5: faults: .*expected a list; write \[ ",
+    ),
+    "a day for an instant": (
+        '"2026-03-02T09:00:00Z"', "2026-03-02", r"bad.toml:6: epoch: unreadable .*; write it as '2",
+    ),
+    "a day that there isn't": (
+        "2026-03-05T00", "2026-02-30T00", r"bad.toml:23: .*no such date: 2026-02-30; that month ha",
+    ),
+    "a wait below zero": (
+        '{ db = "1s" }', '{ db = "-1s" }', r"bad.toml:38: actions\[2\].latency.db: negative durat",
+    ),
+    "one wait for all": (
+        '{ db = "1s" }', '"1s"', r"bad.toml:38: actions\[2\].latency: .*expected a table; write {",
+    ),
+    "half a crash": (
+        'latency = { db = "1s" }', 'crash = "after"',
+        r"bad.toml:38: actions\[2\].crash: no value named 'after'; did you mean 'after_commit'",
+    ),
+    "an answer and an error": (
+        "returns = {", 'error = "not_found"\nreturns = {',
+        r"bad.toml:25: actions\[1\]: the action has both 'returns' and 'error'; give one",
+    ),
+    "a misspelt check": (
+        "returns = {", "return = {", r"bad.toml:30: actions\[1\].return: .*mean 'returns'",
+    ),
+    "two times": (
+        'at = "1s"\nactor', 'at = "1s"\nafter = "list"\nactor',
+        r"bad.toml:32: actions\[2\]: the action has both 'at' and 'after'; give one",
+    ),
+    "a wait after that is none": (
+        'at = "1s"\nactor', 'after = "list+soon"\nactor', r"bad.toml:34: .*unreadable duration 'so",
+    ),
+    "nobody": (
+        'at = "1s"\nactor = "agent"', 'at = "1s"', r"bad.toml:32: .*has no 'actor'; add: actor = ",
+    ),
+    "no call": ('call = "list_accounts"\n', "", r"bad.toml:25: .*has no 'call'; add: call = "),
+    "somebody else who finishes": (
+        '"agent"\ncall = "list_accounts"', '"bob"\ncall = "finish"',
+        r"bad.toml:29: actions\[1\].call: only the agent can finish; write actor = \"agent\"",
+    ),
+    "somebody else's call that comes unchecked": (
+        'actor = "agent"\ncall = "list', 'unchecked = true\nactor = "bob"\ncall = "list',
+        r"bad.toml:28: actions\[1\].unchecked: only the agent's .*; leave it out",
+    ),
+    "arguments as a text": (
+        '{ account_id = "$list.ids.0" }', '"account_id=1"',
+        r"bad.toml:37: actions\[2\].args: .*expected a table; write {",
+    ),
+    "an answer that is yet to come": (
+        'call = "list_accounts"\nreturns = { ids = [1, 2] }',
+        'call = "get_account"\nargs = { account_id = "$delete.id" }',
+        r"bad.toml:30: .*\$delete is sent later than this action; write after = \"delete\"",
+    ),
+    "an action by a number too high": (
+        'action = "delete"', "action = 7", r"bad.toml:42: expect\[1\].action: no action named '7';",
+    ),
+    "a finding without a code": ('code = "H112"\n', "", r"bad.toml:40: .*no key 'code'; add: code"),
+    "a code in small letters": (
+        '"H112"', '"h112"', r"bad.toml:41: .*no code named 'h112'; did you mean .*'H112'",
+    ),
+    "no codes": ('"H112"', "[]", r"bad.toml:41: expect\[1\].code: an empty list of codes; name on"),
+    "the beginning of a code that decides": (
+        'class = "ok"', 'primary = "H11"', r"bad.toml:45: verdict.primary: no code named 'H11'; di",
+    ),
+    "a code that can't decide so": (
+        'class = "ok"', 'class = "model"\nprimary = "H112"',
+        r"bad.toml:46: verdict.primary: H112 decides no verdict of class model; correct one",
+    ),
+    "what is expected and forbidden": (
+        "seed = 1", 'forbid = ["H1"]',
+        r"bad.toml:41: expect\[1\].code: H112 is expected and forbidden; see line 5",
+    ),
+    "fewer than none": (
+        "count = 0", "count = -1", r"bad.toml:15: goal.rows\[1\].count: got -1, expected .*; write",
+    ),
+    "two ways to pay": (
+        "[goal]", '[reward]\nmode = "goal"\nrows = []\n[goal]',
+        r"bad.toml:14: reward: a reward has a mode or rows; write { mode",
+    ),
+    "a knob in the contract": (
+        "[goal]", '[contract]\n"accounts.list.cache.ttl" = "1s"\n[goal]',
+        r"bad.toml:15: contract.*a contract has no such key; .*others go to \[config\]",
+    ),
+    "a control that is the report": (
+        '{ "accounts.list.cache.ttl" = "0s" }', '{ "accounts.list.cache.ttl" = "300s" }',
+        r"bad.toml:48: control\[1\]: the control changes nothing; change config",
+    ),
+    "an actor who does nothing": (
+        "agent = { user_id", "agnet = { user_id",
+        r"bad.toml:9: actors.agnet: no actor named 'agnet'; did you mean 'agent'",
+    ),
+    "a row by itself": (
+        'users = [{ id = 2, full_name = "Ada", role = "admin" }]', "users = { id = 2 }",
+        r"bad.toml:18: rows.users: .*expected a list; write \[\[rows.users\]\] above each",
+    ),
+    "an id that is a text": (
+        'id = 2, title', 'id = "2", title', r"bad.toml:21: .*column id can't hold '2'; give a whol",
+    ),
+    "a key below a heading that isn't its own": (
+        "[verdict]", 'until = "1h"\n[verdict]', r"bad.toml:44: expect\[1\].until: no key named 'un",
+    ),
 }  # fmt: skip
 
 
@@ -222,8 +348,23 @@ def test_a_wrong_report_says_where_and_what_would_be_right(
 ) -> None:
     text = SOUND.replace(old, new, 1)
     assert text != SOUND
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError) as caught:
         read_report(NAME, text.encode())
+    told = caught.value
+    assert re.match(message, f"{told.message}; {told.hint}"), (told.message, told.hint)
+    assert told.hint
+
+
+def test_each_of_them_is_told_and_the_request_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for number, (old, new, _) in enumerate(BROKEN.values()):
+        (tmp_path / f"{number:03}.toml").write_text(SOUND.replace(old, new, 1), "utf-8")
+    assert call(["report", "check", str(tmp_path)]) == 2
+    told = capfd.readouterr().err
+    named = re.findall(r"(\d{3})\.toml:\d+: .+\n  .+", told)
+    assert named == [f"{number:03}" for number in range(len(BROKEN))]
+    assert "Traceback" not in told
 
 
 def test_the_report_that_they_come_from_is_sound() -> None:
@@ -275,3 +416,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_report(tmp_path / "missing.toml")
     with pytest.raises(UsageError, match=r"bad.toml:2: not UTF-8: byte 0xff"):
         read_report(NAME, b'report = 1\nid = "\xff"')
+
+
+def test_a_pipe_is_no_report(tmp_path: Path) -> None:
+    """Nobody writes to it, so that reading it would wait for ever."""
+    os.mkfifo(tmp_path / "x.toml")
+    with pytest.raises(UsageError, match=r"x.toml is no regular file"):
+        load_report(tmp_path / "x.toml")
