@@ -97,10 +97,11 @@ class Reader:
         """Read a list."""
         if not isinstance(value, list):
             # A table with a heading of its own, of which there may be several.
+            got = shown(value)
             names = ".".join(part for part in at if isinstance(part, str))
             heading = type(value) is dict and len(at) < HEADINGS
             hint = f"write [[{names}]] above each, or [ ... ]" if heading else "write [ ... ]"
-            self.fail(at, f"got {shown(cast('object', value))}, expected a list", hint)
+            self.fail(at, f"got {got}, expected a list", hint)
         return list(cast("list[object]", value))
 
     def tables(
