@@ -73,7 +73,7 @@ def episodes(options: argparse.Namespace) -> Iterator[tuple[str, str, Outcome]]:
     first, _, end = options.seeds.partition(":")
     for name in options.products.split(","):
         product = load_product(name)
-        for scenario in [f"{name}/{scenario.id}" for scenario in product.scenarios]:
+        for scenario in (scenario.id for scenario in product.scenarios):
             for fault in product.faults:
                 if options.faults and fault.id not in options.faults.split(","):
                     continue

@@ -249,7 +249,8 @@ def _calls(message: dict[str, object]) -> tuple[RawCall, ...]:
 
 def _call(value: object) -> RawCall:
     entry = _as_object(value) or {}
-    function = _as_object(entry.get("function")) or {}
+    # Some harnesses keep calls without the `function` around name and arguments.
+    function = _as_object(entry.get("function", entry)) or {}
     arguments = function.get("arguments", "")
     if not isinstance(arguments, str):
         try:

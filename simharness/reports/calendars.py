@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TITLES = ("title", "subject")
 """Columns that take what an event is called."""
 UTC = datetime.UTC
+ZONES = "name one as Europe/Berlin, or give the calendar its VTIMEZONE"
 
 
 def read_events(path: Path, columns: Mapping[str, Column], zone: str) -> list[dict[str, Any]]:
@@ -39,7 +40,7 @@ def read_events(path: Path, columns: Mapping[str, Column], zone: str) -> list[di
     if "starts_at" not in columns:
         raise UsageError("events are rows with a column starts_at", "give such a --table")
     try:
-        calendars: list[Any] = icalendar.Calendar.from_ical(path.read_bytes(), multiple=True)
+        calendars: list[Any] = icalendar.Calendar.from_ical(ended(path.read_bytes()), multiple=True)
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}", "give an .ics file") from None
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
@@ -51,6 +52,8 @@ def read_events(path: Path, columns: Mapping[str, Column], zone: str) -> list[di
     for event in (event for calendar in calendars for event in calendar.walk("VEVENT")):
         where = f"{path}: event {len(seen) + 1} ({str(event.get('SUMMARY', ''))[:40]!a})"
         starts, ends = times(event, zone, where)
+        if ends < starts:
+            raise UsageError(f"{where}: it ends before it begins", "mend DTEND or DURATION")
         uid = str(event.get("UID", len(seen)))
         if (uid, starts) in seen:
             continue
@@ -70,6 +73,11 @@ def read_events(path: Path, columns: Mapping[str, Column], zone: str) -> list[di
     return out
 
 
+def ended(data: bytes) -> bytes:
+    """Give a file whose lines end as the library takes it: some end in a carriage return alone."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
 def times(event: Any, zone: str, where: str) -> tuple[int, int]:
     """Give the instants at which an event begins and ends."""
     try:
@@ -78,6 +86,11 @@ def times(event: Any, zone: str, where: str) -> tuple[int, int]:
         ends = event.decoded("DTEND") if "DTEND" in event else None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise UsageError(f"{where}: {type(error).__name__}: {error}", "it has no time") from None
+    for name, value in (("DTSTART", begins), ("DTEND", ends)):
+        # The library gives a time of a zone that it doesn't know as one without a zone.
+        told = getattr(event.get(name), "params", {}).get("TZID")
+        if told and isinstance(value, datetime.datetime) and value.tzinfo is None:
+            raise UsageError(f"{where}: {name} is of the zone {told!a}, which isn't known", ZONES)
     starts = instant(begins, zone, where)
     if isinstance(length, datetime.timedelta):
         return starts, starts + length // datetime.timedelta(microseconds=1)

@@ -56,6 +56,9 @@ def report_of_chat(path: Path, product: str, conversation: int = 1) -> str:
         )
     actions: list[dict[str, Any]] = []
     turns = [turn for turn in found[conversation - 1].turns if turn.calls]
+    if not turns:
+        text = f"no call of a tool in conversation {conversation} of {str(path)!r}"
+        raise UsageError(text, "give a chat whose assistant has tool_calls")
     for n, turn in enumerate(turns):
         for call in turn.calls:
             at = duration(n * APART)

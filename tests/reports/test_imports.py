@@ -149,6 +149,51 @@ def test_events_become_rows(tmp_path: Path) -> None:
         report_of_rows(path, "marketplace", "slots")
 
 
+BERLIN = "DTSTART;TZID=Europe/Berlin:20260305T140000\nDTEND;TZID=Europe/Berlin:20260305T150000"
+EVENT = f"BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\n{BERLIN}\nEND:VEVENT\nEND:VCALENDAR\n"
+
+
+def test_lines_of_a_calendar_may_end_in_a_carriage_return_alone(tmp_path: Path) -> None:
+    pytest.importorskip("icalendar", reason="needs simharness[icalendar]")
+    path = tmp_path / "x.ics"
+    path.write_text(EVENT.replace("\n", "\r"), encoding="utf-8", newline="")
+    (row,) = read(path, report_of_rows(path, "marketplace", "slots")).rows["slots"]
+    assert row["ends_at"] - row["starts_at"] == 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Europe/Berlin", "Mars/Phobos", "DTSTART is of the zone 'Mars/Phobos', which isn't known"),
+        ("150000", "130000", "event 1 .*: it ends before it begins"),
+    ],
+)
+def test_an_event_of_no_such_time_is_refused(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("icalendar", reason="needs simharness[icalendar]")
+    path = tmp_path / "x.ics"
+    path.write_text(EVENT.replace(old, new), encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        report_of_rows(path, "marketplace", "slots", "Europe/Berlin")
+
+
+def test_a_call_may_stand_without_a_function_around_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    own = {"id": "1", "name": "get_deal", "arguments": {"deal_id": 7}, "requestor": "assistant"}
+    messages = [{"role": "assistant", "content": None, "tool_calls": [own]}]
+    path.write_text(json.dumps({"task_id": "1", "messages": messages}), encoding="utf-8")
+    (act,) = read(path, report_of_chat(path, "crm")).acts
+    assert (act.call, act.args) == ("get_deal", {"deal_id": 7})
+
+
+def test_a_chat_without_calls_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps([{"role": "assistant", "content": "Hello."}]), encoding="utf-8")
+    with pytest.raises(UsageError, match="no call of a tool in conversation 1 of"):
+        report_of_chat(path, "crm")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options"),
     [
