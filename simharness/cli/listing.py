@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simharness.cli.output import emit_json, table
+from simharness.episode.plan import load_text
 from simharness.episode.policies import TRANSCRIPT, policy_names, scripted
 from simharness.errors import UnknownName, UsageError
 from simharness.findings import taxonomy
 from simharness.product.registry import load_product, load_scenario, product_names
+from simharness.units import format_duration
 
 if TYPE_CHECKING:
+    from simharness.product.fault import Trigger
     from simharness.product.policy import Policy
     from simharness.product.product import Product
 
 KINDS = ("products", "scenarios", "faults", "policies", "tools", "knobs", "codes")
-COLUMNS_SHOWN = {"codes": 4, "scenarios": 3}
+COLUMNS_SHOWN = {"codes": 4, "scenarios": 3, "faults": 3}
 """How many columns the table shows, where JSON has more."""
 SPLITS = ("train", "eval")
 
@@ -108,8 +111,27 @@ def splits(scenario: str) -> list[list[int]]:
 
 
 def list_faults(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """List faults."""
-    return ("id", "what is broken"), [(f.id, f.doc) for p in products(of) for f in p.faults]
+    """List faults, with the knobs that each sets and when it is in force."""
+    return ("id", "seduces", "what is broken", "sets", "when"), [
+        (f.id, f.seduces, f.doc, dict(f.knobs), when(f.trigger))
+        for p in products(of)
+        for f in p.faults
+    ]
+
+
+def when(trigger: Trigger) -> str:
+    """Say when a fault is in force."""
+    said: list[str] = []
+    if trigger.start:
+        said.append(f"from {format_duration(trigger.start)}")
+    if trigger.until is not None:
+        said.append(f"until {format_duration(trigger.until)}")
+    if trigger.load_above is not None:
+        said.append(f"at a load above {load_text(trigger.load_above)}")
+    if trigger.queue_above is not None:
+        view, length = trigger.queue_above
+        said.append(f"once more than {length} invalidations of {view} wait")
+    return " ".join(said) or "always"
 
 
 def list_policies(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
