@@ -150,29 +150,27 @@ class ProgressLine:
     """A line on stderr with count, rate and time left; silent for what takes less than a second."""
 
     def __init__(self, noun: str) -> None:
+        self.before = 0
+        """What had been done when it began, as in a run that is resumed: no part of the rate."""
         self._noun = noun
         self._start = time.perf_counter_ns()
         self._last = self._start
         self._shown = False
-        self._before: int | None = None
-        """What was done before the first update, as in a run that is resumed."""
         # None where `2>&-` has closed it.
         closed = sys.stderr is None  # pyright: ignore[reportUnnecessaryComparison]
         self._live = not closed and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def update(self, done: int, total: int, note: str = "") -> None:
         """Show how far it has come: four times a second, off a terminal every ten seconds."""
-        if self._before is None:
-            self._before = max(0, done - 1)
         now = time.perf_counter_ns()
         pause = 250_000_000 if self._live else 10_000_000_000
         if now - self._start < 1_000_000_000 or now - self._last < pause:
             return
         self._last = now
         seconds = (now - self._start) / 1e9
-        new = done - self._before
+        new = done - self.before
         rate = f"{new / seconds:.0f}/s" if new * 2 > seconds else f"{new * 60 / seconds:.0f}/min"
-        if total and not new:
+        if total and new <= 0:
             text = f"{done}/{total} {self._noun}{note}"
         elif total:
             left = seconds / new * (total - done)

@@ -157,6 +157,8 @@ def command(
 
     def show(done: int, of: int, summary: Summary) -> None:
         nonlocal finished, total
+        if not total and going_on is not None:
+            progress.before = max(0, done - 1)
         finished, total = done, of
         progress.update(done, of, note(summary))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,8 @@ def check_start(request: Request, entry: Entry) -> None:
     failure: HarnessError | None = None
     for seed in request.seeds[:STARTS]:
         try:
-            with told(request, entry._replace(seed=seed)):
+            # What a product prints is no answer of a command.
+            with told(request, entry._replace(seed=seed)), redirect_stdout(sys.stderr):
                 episode = Episode(request.plan(entry._replace(seed=seed)))
                 _ = episode.prompt, episode.scenario.brief(episode.instance)
                 return

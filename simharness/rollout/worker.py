@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,10 @@ def main(text: str) -> None:
                 play(player, block, pipe.send, lambda: stopped(pipe))
             except SimharnessError as error:
                 pipe.send((FAILED, error))
-    # Products may have left threads or handlers behind that nobody waits for.
+    # Products may have left threads or handlers behind that nobody waits for, and words unsaid.
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
     os._exit(0)
 
 

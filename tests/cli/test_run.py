@@ -130,7 +130,7 @@ def test_workers_print_nothing_of_a_product_among_the_answers(spawn: Spawn, tmp_
     told = spawn(*words, env={"SIMHARNESS_GUARD": "off"})
     assert told.code == 0
     assert "hello" in told.err
-    assert json.loads(told.out[told.out.index("{") :])["episodes"] == 2
+    assert json.loads(told.out)["episodes"] == 2
 
 
 def test_groups_are_told(cli: Cli) -> None:
@@ -153,6 +153,7 @@ def test_the_rate_of_a_resumed_run_is_that_of_what_it_plays(
     now = 0
     monkeypatch.setattr("simharness.cli.output.time.perf_counter_ns", lambda: now)
     progress = ProgressLine("episodes")
+    progress.before = 900
     progress.update(901, 1000)
     now = 20_000_000_000
     progress.update(920, 1000)

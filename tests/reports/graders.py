@@ -27,7 +27,7 @@ class Fated(Shift):
     """Give one part the size that is wanted; the grader breaks on some seeds."""
 
     id = "graders/fated"
-    policies: ClassVar = {"expert": by_fate}
+    policies: ClassVar = {"fate": by_fate}
 
     def draw(self, drawing: Drawing) -> None:
         """Draw what becomes of the episode."""

@@ -70,6 +70,8 @@ def test_a_run_of_a_broken_harness_is_stopped_and_can_go_on(tmp_path: Path, work
     assert result.breaker is not None
     assert "H810" in result.breaker.reason
     again = resume(tmp_path / "run", engine=engine)
-    assert (again.stopped, again.summary.episodes) == (BREAKER, result.summary.episodes)
+    assert again.stopped == BREAKER
+    # Each worker may have finished one more while it was being told to stop.
+    assert 0 <= again.summary.episodes - result.summary.episodes <= workers
     whole = resume(tmp_path / "run", engine=engine, breaker=False)
     assert (whole.stopped, whole.summary.episodes) == ("", 200)
