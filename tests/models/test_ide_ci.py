@@ -59,6 +59,24 @@ def test_what_is_pushed_is_tested() -> None:
     assert house.findings() == []
 
 
+def test_a_job_is_found_by_its_commit_however_many_came_after_it() -> None:
+    house = busy()
+    mine = push(house, "fine\n")
+    for number in range(21):
+        files = {"src/shop.py": f"fine {number}\n"}
+        house.call("repo.push", branch=f"try-{number}", files=files, message="Try")
+    house.wait("60s")
+    newest = [key for key, _ in jobs(house)]
+    assert newest == list(range(3, 23))
+    for rev in (mine, mine[:7]):
+        (job,) = house.call("ci_status", rev=rev)["ci_jobs"]
+        assert (job["id"], job["rev"], job["status"]) == (1, mine, "passed")
+    assert house.call("ci_status", rev="f" * 40)["ci_jobs"] == []
+    assert house.refused("ci_status", rev=mine[:6]).code == "invalid_arguments"
+    assert house.refused("ci_status", rev=mine, job_id=1).code == "invalid_arguments"
+    assert house.findings() == []
+
+
 def test_jobs_wait_for_a_worker() -> None:
     house = busy({"ci.workers": 1})
     for number in range(3):

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import unittest
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from benchmarks.tickets import faults_of
 from simharness.api import sandbox
 from simharness.models.ide.tickets import FAMILIES, Draw, draw_ticket
 from simharness.models.ide.tickets.edits import edits
-from simharness.models.ide.tickets.program import Program
+from simharness.models.ide.tickets.program import Outcome, Program
 from simharness.models.ide.tickets.sketch import same_outcomes
 from simharness.models.ide.tickets.text import fill, reflowed
+from tests.effort import times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
 SEEDS = 6
+MANY = times(20)
+"""Tickets of a family whose test files are run: 6 and 12 of the intervals had a bend that wasn't
+one."""
 
 
 @pytest.mark.skipif(not sandbox.is_installed(), reason="needs wasmtime")
@@ -37,6 +47,67 @@ def test_tickets_differ_and_tell_right_from_nearly_right(family: str) -> None:
             outcomes = Program({**base, **patch}).run(ticket.probes)
             assert not same_outcomes(right, outcomes), (seed, patch)
     assert len(texts) == SEEDS
+
+
+def cases_in(files: Mapping[str, str], path: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Give the tests of a file of the generators' own, by id."""
+    module = Program(files).load(path.removesuffix(".py").replace("/", "."))
+    for name, found in vars(module).items():
+        if name.startswith("test_"):
+            yield f"{path}::{name}", found
+        elif name.startswith("Test"):
+            suite: type[Any] = found
+            for method in [own for own in vars(suite) if own.startswith("test_")]:
+                holder = suite(method) if issubclass(suite, unittest.TestCase) else suite()
+                yield f"{path}::{name}::{method}", getattr(holder, method)
+
+
+def failed_of(files: Mapping[str, str], path: str) -> set[str]:
+    """Run a test file of the generators' own; gives the ids of what fails."""
+    failed: set[str] = set()
+    ran = 0
+    for test_id, test in cases_in(files, path):
+        ran += 1
+        try:
+            test()
+        except (Exception, pytest.fail.Exception):  # whatever a test raises fails it
+            failed.add(test_id)
+    assert ran
+    return failed
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_test_files_fail_where_tickets_say_so(family: str) -> None:
+    for seed in range(MANY):
+        ticket = draw_ticket(family, seed)
+        (path,) = ticket.tests
+        bent = ticket.contradiction
+        assert bent.path == path
+        assert failed_of({**ticket.files, **ticket.tests}, path) == set(ticket.failing), seed
+        for right in ({**ticket.files, **ticket.reference}, ticket.solution):
+            assert failed_of({**right, **ticket.tests}, path) == set(), seed
+            assert failed_of({**right, path: bent.text}, path) == {bent.test_id}, seed
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "passes"),
+    [
+        (Outcome([1], after=([1, 2],)), Outcome([1], after=([2, 1],)), True),
+        (Outcome([1]), Outcome([2]), False),
+        (Outcome(True), Outcome(1), True),
+        (Outcome(1), Outcome(True), False),
+        (Outcome(0), Outcome(None), False),
+        (Outcome(None), Outcome(None), True),
+        (Outcome(raised="KeyError"), Outcome(raised="KeyError"), True),
+        (Outcome(raised="KeyError"), Outcome(raised="ValueError"), False),
+        (Outcome(raised="KeyError"), Outcome(1), False),
+        (Outcome(kept=True), Outcome(kept=True), True),
+    ],
+)
+def test_a_test_sees_values_and_errors_alone(
+    given: Outcome, expected: Outcome, passes: bool
+) -> None:
+    assert given.meets(expected) is passes
 
 
 def test_a_ticket_is_a_function_of_its_seed() -> None:

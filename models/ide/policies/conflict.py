@@ -82,10 +82,10 @@ def pushed(task: Task, path: str, settle: Settle) -> asking.Part:
 def tested() -> asking.Part:
     """Wait for the CI job of what was pushed; gives its name, as refs have it."""
     rev = (yield from typed("git rev-parse HEAD"))["stdout"].strip()
-    told = yield from asking.read("ci_status")
-    job_id = next((job["id"] for job in told["ci_jobs"] if job["rev"] == rev), None)
-    if job_id is None:
+    told = yield from asking.read("ci_status", rev=rev)
+    if not told["ci_jobs"]:
         return []
+    job_id = told["ci_jobs"][0]["id"]
     waited: dict[str, int] = {}
     while True:
         told = yield from asking.read("ci_status", job_id=job_id)

@@ -69,13 +69,23 @@ class SharingTools(CiServer):
         return {"branch": title, "rev": rev}
 
     @tool
-    def ci_status(self, op: Operation, job_id: int | None = None) -> Answer[Page[CiJob]]:
-        """Read one CI job, or the newest twenty."""
+    def ci_status(
+        self, op: Operation, job_id: int | None = None, rev: str | None = None
+    ) -> Answer[Page[CiJob]]:
+        """Read one CI job, or the newest twenty: of all, or of the commit rev alone."""
         if job_id is not None:
+            if rev is not None:
+                raise Refused("invalid_arguments", "give job_id or rev, not both")
             row = yield from self.ci_jobs.detail.read(op, job_id)
             if row is None:
                 raise Refused("not_found", f"no CI job {job_id}")
             return Page("ci_jobs", (row,))
+        if rev is not None:
+            if len(rev) < SHORT:
+                raise Refused("invalid_arguments", f"rev has fewer than {SHORT} digits")
+            named = query(lambda row: row.rev.startswith(rev), rev=rev)
+            rows = yield from self.ci_jobs.list.read(op, named)
+            return Page("ci_jobs", rows[-JOBS_MAX:])
         after = max(self.ci_jobs.table.top - JOBS_MAX, 0)
         asked = query(lambda row: row.id > after, after=after)
         return Page("ci_jobs", (yield from self.ci_jobs.list.read(op, asked)))
