@@ -92,6 +92,7 @@ def test_the_keyboard_alone_leads_from_the_run_to_the_proof(reader: Reader, html
     assert page.is_visible("#help")
     page.uncheck("#letters")
     press("Escape")
+    page.wait_for_selector("#help", state="hidden")
     press("j")
     press("Escape")
     page.wait_for_selector("#app[data-ready='//diff']")
