@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simharness.api import Gateway, Inbox, Sweep, Webhook, bind_gateway, bind_sweep, bind_webhook
 from simharness.models.helpdesk import invariants
@@ -14,9 +14,13 @@ from simharness.models.helpdesk.profiles import PROFILES
 from simharness.models.helpdesk.rewards import REWARD_MODES
 from simharness.models.helpdesk.scenarios import SCENARIOS
 from simharness.models.helpdesk.showcases import SHOWCASES
+from simharness.models.helpdesk.shown import Shown
 from simharness.models.helpdesk.tools.admin import AdminTools
 from simharness.models.helpdesk.tools.orders import OrderTools
 from simharness.models.helpdesk.tools.threads import ThreadTools
+
+if TYPE_CHECKING:
+    from simharness.api import Answer, Operation, ToolSpec
 
 SOUND_MONEY: dict[str, object] = {
     "refund.check": "atomic",
@@ -66,8 +70,14 @@ class Helpdesk(ThreadTools, OrderTools, AdminTools):
                 self, Sweep(self.gateway, money.table, self.inbox, partial(self.learn, money))
             )
         self.gateway.ledger.listeners.append(self.on_movement)
+        self.shown = Shown(self)
         self.repairable.append(THREADS)
         self.sound[THREADS] = SOUND_THREADS
+
+    def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Answer[Any]:
+        """Serve one call of any actor; of the agent's, note which charges it is shown."""
+        steps = super().call(op, tool, arguments)
+        return self.shown.heed(steps) if op.actor.audited else steps
 
     def invariants(self) -> list[str]:
         """Name what is broken: shares of tax, merges, threads, claims."""

@@ -37,6 +37,13 @@ class WhatIf:
     policy: str
     arms: tuple[Arm, ...]
 
+    def paid(self, arm: Arm) -> int | None:
+        """Give what is paid in a re-run whose reward tells the truth, in millionths: the goal.
+
+        None where the reward isn't repaired.
+        """
+        return arm.score if "reward" in arm.repaired else None
+
 
 def whatif(record: EpisodeRecord, mechanisms: Sequence[str]) -> WhatIf:
     """Run an episode again with mechanisms telling the truth.

@@ -46,6 +46,7 @@ def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_jso
                         "score": reward_number(arm.score),
                         "score_before": reward_number(arm.score_before),
                         "flips": arm.flips,
+                        "reward": reward_number(result.paid(arm)),
                     }
                     for arm in result.arms
                 ],
@@ -57,9 +58,13 @@ def command(path: Path, episode: str | None, mechanisms: tuple[str, ...], as_jso
         f"reward {reward_text(result.reward)}"
     )
     for arm in result.arms:
-        change = "flips" if arm.flips else "no change"
+        paid = result.paid(arm)
+        what, now, before = "goal", arm.score, arm.score_before
+        if paid is not None:
+            what, now, before = "reward", paid, result.reward
+        change = "no change" if now in (None, before) else "flips"
         click.echo(
-            f"  {', '.join(arm.repaired)} true -> goal {reward_text(arm.score)} "
-            f"({WHO[arm.proof]}; before {reward_text(arm.score_before)}): {change}"
+            f"  {', '.join(arm.repaired)} true -> {what} {reward_text(now)} "
+            f"({WHO[arm.proof]}; before {reward_text(before)}): {change}"
         )
     return 0

@@ -270,6 +270,21 @@ def test_whatif_proves_the_cache_guilty(cli: Cli, recorded: Recorded) -> None:
     assert not any(arm["flips"] for arm in innocent["arms"])
 
 
+def test_whatif_tells_what_an_honest_reward_pays(cli: Cli) -> None:
+    fault = ("--fault", "helpdesk.status-reward", "--policy", "close-fast")
+    assert cli("run", "helpdesk/double-charge", "--seed", "203", *fault, "-o", "paid").code == 0
+    argv = ("whatif", "paid", "--ablate", "reward")
+    assert "reward true -> reward 0.0 (the recorded calls verbatim; before 1.0): flips" in (
+        cli(*argv).out
+    )
+    (arm, *_) = cli(*argv, "--json").json()["arms"]
+    assert (arm["reward"], arm["score"], arm["flips"]) == (0.0, 0.0, False)
+    assert (
+        cli("whatif", "paid", "--ablate", "background", "--json").json()["arms"][0]["reward"]
+        is None
+    )
+
+
 # soak
 
 

@@ -225,6 +225,35 @@ def test_a_ticket_is_solved_once_the_money_is_back_and_not_before() -> None:
     assert failing(played(changed("set_status", status="solved"), late)) == {TICKET}
 
 
+def test_a_status_of_before_the_agent_acted_says_nothing_of_that() -> None:
+    def early(status: str) -> Policy:
+        act = Call("set_status", {"ticket_id": "TK-50000", "status": status})
+
+        def twist(call: Call) -> list[Call]:
+            if call.tool == "set_status":
+                return []
+            return [act, call] if call.tool in ("refund", "escalate") else [call]
+
+        return twisted(twist)
+
+    late = {**QUIET, "day": "late"}
+    assert failing(played(early("pending"), late)) == {TICKET}
+    assert failing(played(early("on_hold"), ABOVE)) == {TICKET}
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_charge_that_the_agent_takes_is_not_the_one_in_question(seed: int) -> None:
+    def taking(task: Task) -> Generator[Action, Observation, None]:
+        told = yield Call("get_ticket", {"ticket_id": task.brief["ticket_id"]})
+        told = yield Call("list_charges", {"customer_id": told.value["customer_id"]})
+        (charge, *_) = told.value["charges"]
+        wanted = {"order_id": charge["order_id"], "amount": 1, "currency": charge["currency"]}
+        yield Call("charge", wanted)
+        yield from expert(task)
+
+    assert failing(played(taking, {}, seed)) == {ELSE}
+
+
 def test_facts_that_have_just_changed_still_count_and_older_ones_do_not() -> None:
     quiet = played(expert)
     (step,) = (s for s in quiet.steps if s.results[0].tool == "refund")

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simharness import env
+from simharness.blame.case import story_of_episode
+from simharness.findings.detect import harness_findings
 from simharness.models.helpdesk.policies.coping import COPING
 from simharness.models.helpdesk.policies.paid_twice import expert
 from simharness.models.helpdesk.scenarios.paid_twice import DOUBLES, LEGIT
 from simharness.product.policy import Call
-from tests.models.playing import failing, play
+from tests.models.playing import acting, failing, play
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +62,10 @@ def rule() -> str:
 
 
 CHARGES, RULE = charges(), rule()
+CUSTOMER = quiet("null").product.stores["customers"].table.top
+LOOK = Call("list_charges", {"customer_id": CUSTOMER})
+ANSWERING = Call("reply", {"ticket_id": "TK-10500", "body": "Hello."})
+PENDING = Call("set_status", {"ticket_id": "TK-10500", "status": "pending"})
 
 
 def doing(
@@ -74,6 +80,7 @@ def doing(
     named = list(refs) or [f"charges:{key}" for key in CHARGES[1:2]]
     job = {
         "claim": [Call("claim_ticket", {"ticket_id": "TK-10500"})],
+        "look": [LOOK],
         "pay": [Call("refund", {"charge_id": key}) for key in back],
         "wait": [Call("wait", {"seconds": 240})],
         "answer": [Call("reply", {"ticket_id": "TK-10500", "body": "It is on its way."})],
@@ -163,9 +170,10 @@ def test_who_does_the_job_is_paid() -> None:
 @pytest.mark.parametrize(
     ("policy", "unmet"),
     [
-        (doing(back=CHARGES[:1]), {BACK, STATUS, HARM}),
+        (doing(back=CHARGES[:1]), {BACK, STATUS, ANSWER, HARM}),
         (doing(back=CHARGES[:2]), {BACK, HARM}),
-        (doing(leave=["pay"]), {BACK, STATUS}),
+        (doing(leave=["pay"]), {BACK, STATUS, ANSWER}),
+        (doing(leave=["look"]), {STATUS, ANSWER}),
         (doing(leave=["wait"]), {STATUS}),
         (doing(status="pending"), {STATUS}),
         (doing(status="open"), {STATUS}),
@@ -183,6 +191,28 @@ def test_each_criterion_is_needed(policy: Any, unmet: set[str]) -> None:
     assert failing(quiet(policy)) == unmet
 
 
+def test_what_was_said_before_anything_was_paid_is_no_answer() -> None:
+    def early(*acts: Call) -> set[str]:
+        pay = Call("refund", {"charge_id": CHARGES[1]})
+        leave = ["pay", "wait", "answer", "status", "look"]
+        return failing(quiet(acting(LOOK, *acts, pay, last=doing(leave=leave))))
+
+    assert early(ANSWERING, PENDING) == {STATUS, ANSWER}
+    pay = [Call("refund", {"charge_id": CHARGES[1]}), ANSWERING]
+    again = doing(PENDING, leave=["pay", "wait", "answer", "status", "look"])
+    # The same status once more is no change, but it is said of what is so now.
+    assert failing(quiet(acting(LOOK, PENDING, *pay, last=again))) == set()
+
+
+def test_nothing_can_be_said_of_a_charge_that_is_pending() -> None:
+    changes = {"cause": "pending_fails", "settles_ms": 70_000}
+    refs = [RULE, f"charges:{charges(changes)[0]}"]
+    told: dict[str, Any] = {"outcome": "refused", "refs": refs}
+    assert failing(quiet(doing(**told, leave=["pay"]), changes)) == set()
+    early = doing(**told, leave=["pay", "wait"])
+    assert failing(quiet(early, changes)) == {STATUS, ANSWER}
+
+
 def test_a_refund_by_a_flip_of_the_status_is_no_more_than_what_it_moves() -> None:
     order = quiet("null").product.stores["orders"].table.top
     flip = Call("set_order_status", {"order_id": order, "status": "refunded"})
@@ -197,6 +227,19 @@ def test_a_refund_by_a_flip_of_the_status_is_no_more_than_what_it_moves() -> Non
     )
     assert (words.verdict.score, words.verdict.primary) == (1_000_000, "H511")
     assert "M710" in words.verdict.codes
+
+
+def test_a_slow_bank_keeps_nobody_from_the_order() -> None:
+    order = quiet("null").product.stores["orders"].table.top
+    flip = Call("set_order_status", {"order_id": order, "status": "cancelled"})
+
+    def twice(task: Any) -> Play:
+        yield [flip, flip]
+
+    episode = quiet(twice, {"day": "slow"})
+    assert not harness_findings(story_of_episode(episode))
+    refunds = [r for r in episode.product.stores["refunds"].table if r.reason == "order cancelled"]
+    assert sorted(r.charge_id for r in refunds) == [int(key[3:]) for key in CHARGES]
 
 
 @pytest.mark.parametrize("cause", LEGIT)

@@ -56,6 +56,7 @@ RULE = f"policies:{first_id('policies', 3)}"
 REFUND = f"refunds:{first_id('refunds', 0)}"
 """Of the agent's, where there was none before in the instance."""
 
+LOOK = Call("get_charge", {"charge_id": CHARGE})
 SAY = Call("reply", {"ticket_id": TICKET, "body": "It is back."})
 WAIT = Call("wait", {"seconds": 40})
 LATE = Call("wait", {"seconds": 125})
@@ -80,7 +81,12 @@ def sent(episode: Episode) -> list[int]:
 
 
 def alone(*acts: Call, **changes: Any) -> Episode:
-    """Do as it is written here, in a world without others who come by."""
+    """Look at the charge, and do as it is written here, in a world without others who come by."""
+    return blind(LOOK, *acts, **changes)
+
+
+def blind(*acts: Call, **changes: Any) -> Episode:
+    """Do just what is written here, in a world without others who come by."""
     return play(SCENARIO, acting(*acts), 1, {**PINS, **changes})
 
 
@@ -219,6 +225,12 @@ def test_solved_is_for_money_that_has_arrived_and_pending_for_money_under_way() 
     assert failing(alone(pay(), LATE, SAY, SOLVE, DONE, **late)) == name
     assert not failing(alone(pay(), LATE, SAY, LEAVE, DONE, **late))
     assert failing(alone(pay(), WAIT, SAY, DONE)) == name
+
+
+def test_what_was_said_too_early_says_nothing_of_what_came_after() -> None:
+    status, said = "the ticket says how far it is", "the customer was told"
+    assert failing(alone(LEAVE, pay(), LATE, SAY, DONE, bank="late")) == {status}
+    assert failing(blind(SAY, SOLVE, LOOK, REFUSE, **NOTHING)) == {status, said}
 
 
 def test_what_fails_later_is_no_money() -> None:

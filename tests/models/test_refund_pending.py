@@ -47,6 +47,7 @@ NEW = {"never": first_id("refunds", 0)}
 """That of the agent, by the fate of the first; else the one after it."""
 
 PAY = Call("refund", {"charge_id": CHARGE, "amount": PROMISED})
+LOOK = Call("get_charge", {"charge_id": CHARGE})
 SAY = Call("reply", {"ticket_id": TICKET, "body": "So it stands."})
 WAIT = Call("wait", {"seconds": 60})
 LATE = Call("wait", {"seconds": 90})
@@ -81,7 +82,12 @@ def own(episode: Episode) -> int:
 
 
 def alone(*acts: Call, **changes: Any) -> Episode:
-    """Do as it is written here, in a world without others who come by."""
+    """Look at the charge, and do as it is written here, in a world without others who come by."""
+    return blind(LOOK, *acts, **changes)
+
+
+def blind(*acts: Call, **changes: Any) -> Episode:
+    """Do just what is written here, in a world without others who come by."""
     return play(SCENARIO, acting(*acts), 1, {**PINS, **changes})
 
 
@@ -206,6 +212,17 @@ def test_pending_is_for_what_is_under_way_when_time_is_up() -> None:
     near = {"fate": "arrives", "event_at": 85}
     assert not failing(alone(LATE, *told("pending"), done(OLD), **near))
     assert failing(alone(LATE, WAIT, WAIT, *told("pending"), done(OLD), **near)) == name
+
+
+def test_what_was_said_too_early_says_nothing_of_what_came_after() -> None:
+    status, said = "the ticket says how far it is", "the customer was told"
+    late = {"fate": "failed", "bank": "late"}
+    assert failing(alone(*told("pending"), PAY, LATE, done(OLD + 1), **late)) == {status, said}
+    assert failing(alone(SAY, LEAVE, PAY, SAY, LATE, done(OLD + 1), **late)) == {status}
+    # The same status once more is no change, but it is said of what is so now.
+    again = (SAY, LEAVE, PAY, SAY, LATE, LEAVE, done(OLD + 1))
+    assert not failing(alone(*again, **late))
+    assert failing(blind(*told("solved"), LOOK, done(OLD), fate="arrived")) == {status, said}
 
 
 def test_who_leaves_while_its_own_is_under_way_has_told_the_truth() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.api import SECOND, Criterion
-from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else
+from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else, statements
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,6 +35,8 @@ class Deeds:
             change for change in self._of(desk.tickets.table) if change.key == ticket_id
         ]
         """Its commits of the ticket."""
+        self.statements = statements(self.ticket)
+        """Those that say how far it is."""
 
     def _of(self, table: Table[Any]) -> list[Change]:
         return [change for change in table.changes if change.owner == self.agent]
@@ -45,7 +47,7 @@ class Deeds:
         Nothing where somebody else has set it since: what counts is how the agent left it.
         """
         now = self.desk.tickets.table.rows[self.ticket_id].status
-        left = self.ticket[-1].new.status if self.ticket else now
+        left = self.statements[-1].new.status if self.statements else now
         return (f"tickets:{self.ticket_id}.status",) if now == left else ()
 
     # --- money ------------------------------------------------------------------------------------
@@ -87,15 +89,24 @@ class Deeds:
 
     # --- criteria ---------------------------------------------------------------------------------
 
-    def told(self, order: int) -> Criterion:
-        """Judge whether the customer was told in public, after a commit."""
+    def reason(self, order: int) -> int | None:
+        """Give the commit after which something can be said that is so since commit `order`.
+
+        Nobody has a reason before having looked at the charge or its refunds: None without a look.
+        """
+        looked = self.desk.shown.since.get(self.charge_id)
+        return None if looked is None else max(looked, order)
+
+    def told(self, reason: int | None) -> Criterion:
+        """Judge whether the customer was told in public, after the commit that was the reason."""
         messages = [
             change.key
             for change in self._of(self.desk.messages.table)
             if change.old is None
             and change.new.ticket_id == self.ticket_id
             and change.new.public
-            and change.order > order
+            and reason is not None
+            and change.order > reason
         ]
         said = f"messages:{messages[-1]}" if messages else "no public reply afterwards"
         evidence = f"{said} on tickets:{self.ticket_id}"

@@ -11,8 +11,8 @@ class DoubleCharge(PaidTwice):
     id = "helpdesk/double-charge"
     doc = (
         "by the ledger exactly the duplicate is back, no more; the customer was answered in "
-        "public, and the ticket is solved after that, or pending while a refund is under way; "
-        "finish says done and names each charge that goes back; nothing else was changed"
+        "public once it was asked for, and the ticket is solved after it is back, or pending while "
+        "a refund is under way; finish says done and names each charge that goes back; nothing else was changed"
     )
     causes = DOUBLES
     weights = (34, 24, 20, 22)

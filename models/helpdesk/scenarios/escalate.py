@@ -73,10 +73,11 @@ class Escalate(Scenario["Helpdesk"]):
     id = "helpdesk/escalate"
     doc = (
         "by the rules of the house as they apply when the agent acts, what the customer asked for "
-        "last is back by the ledger, the ticket is solved and the refund named; or, where the "
-        "rules give it to a team, it was escalated to that team, nothing was paid back, the ticket "
-        "is parked, and finish names the rule and the charge; the customer was answered in public "
-        "and nothing else was changed"
+        "last is back by the ledger, the ticket is solved after that, or pending while the refund "
+        "is under way, and the refund named; or, where the rules give it to a team, it was "
+        "escalated to that team, nothing was paid back, the ticket is parked, and finish names the "
+        "rule and the charge; the customer was answered in public after that and nothing else was "
+        "changed"
     )
     epoch = EPOCH
     team = TEAM

@@ -14,7 +14,7 @@ from simharness.models.helpdesk.authority import (
     asked,
     title_of,
 )
-from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else
+from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +58,9 @@ class Case:
     def charge_id(self) -> int:
         """Give the charge in question: the newest that the customer had at the start."""
         table = self.desk.charges.table
-        own = [c.id for c in table if c.customer_id == self.customer_id and c.status != "failed"]
-        return max(own, key=lambda key: (table.rows[key].created_at, key))
+        began = [row for key in table.rows if (row := table.row_at(key, 0)) is not None]
+        own = [c for c in began if c.customer_id == self.customer_id and c.status != "failed"]
+        return max(own, key=lambda charge: (charge.created_at, charge.id)).id
 
     @cached_property
     def role(self) -> str:
@@ -200,8 +201,7 @@ class Case:
         own = [c for c in past if c.owner == self.agent and c.old is not None]
         held = [table.row_at(self.ticket, act.order) for act in (*self.escalations, *self.refunds)]
         mine = all(row is not None and row.assignee_id == self.agent_id for row in held)
-        set_to = [c for c in own if c.old.status != c.new.status and c.old.status != "new"]
-        set_to = set_to or [c for c in own if c.old.status != c.new.status]
+        set_to = statements(own)
         name = f"tickets:{self.ticket}"
         last = set_to[-1] if set_to else None
         wrong = "" if mine else f"{name} was not the agent's when it acted"
@@ -213,16 +213,18 @@ class Case:
         return Criterion("the ticket says how it stands", not wrong, wrong or name, keys)
 
     def is_true(self, change: Change) -> bool:
-        """Tell whether a status said how things stood when it was set.
+        """Tell whether a status said how things stood when it was set, after the agent had acted.
 
         A customer who writes after that takes nothing from it.
         """
         status = change.new.status
         if self.escalations:
-            return bool(status == self.rules.parked)
-        if not self.live:
+            asked_first = self.escalations[0].order < change.order
+            return bool(asked_first and status == self.rules.parked)
+        paid = next((c for c in self.refunds if c.key in self.live), None)
+        if paid is None or paid.order > change.order:
             return False
-        entry = self.returned(self.live[0])
+        entry = self.returned(paid.key)
         if status == "solved":
             return entry is not None and entry.order < change.order
         return status == "pending" and (entry is None or change.t <= entry.t + RECENTLY)

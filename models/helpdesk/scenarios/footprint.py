@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simharness.api import Criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from simharness.api import Change
     from simharness.models.helpdesk.product import Helpdesk
@@ -93,6 +93,22 @@ def order_objection(desk: Helpdesk, change: Change, charges: Collection[int]) ->
     if change.key not in known:
         return "is another order"
     return "was cancelled" if change.new.status == "cancelled" else ""
+
+
+def statements(changes: Iterable[Change]) -> list[Change]:
+    """Give the commits of a ticket that say how far it is.
+
+    Those that change its status, and those that change nothing: the same status said once more.
+    Whoever claims a ticket or merges it says nothing of that.
+    """
+    return [
+        change
+        for change in changes
+        if change.new.merged_into is None
+        and (
+            change.old is None or change.old.status != change.new.status or not differences(change)
+        )
+    ]
 
 
 def differences(change: Change) -> Mapping[str, tuple[object, object]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.api import DAY, SECOND, Criterion
 from simharness.models.helpdesk.base import AGENTS
 from simharness.models.helpdesk.house import house_of, rule_id
-from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else
+from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else, statements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,6 +115,40 @@ class Case:
                 out.setdefault(refund.charge_id, []).append((entry.amount, order, t))
         return out
 
+    @cached_property
+    def reason(self) -> int | None:
+        """Give the commit after which there was something to say; None where there never was.
+
+        By then what was pending has come to its end, of each charge that is due a refund was made
+        that came to something, and the agent has looked at each charge in question.
+        """
+        desk, orders = self.desk, [0]
+        for row, taken in zip(self.charges, self.layout, strict=True):
+            ends = [
+                c.order
+                for c in desk.charges.table.history.get(row.id, ())
+                if c.old is not None and c.old.status == "pending" != c.new.status
+            ]
+            if taken.becomes and not ends:
+                return None
+            orders += ends[:1]
+        for key in self.due:
+            # The first of a row's changes made it, unless it was there at the start.
+            made = [
+                past[0].order if past and past[0].old is None else 0
+                for refund in desk.refunds.table
+                if refund.charge_id == key and refund.status != "failed"
+                for past in [desk.refunds.table.history.get(refund.id)]
+            ]
+            if not made:
+                return None
+            orders.append(max(made))
+        for key in self.due or self.meant:
+            if key not in desk.shown.since:
+                return None
+            orders.append(desk.shown.since[key])
+        return max(orders)
+
     def exactly_the_duplicate(self) -> Criterion:
         """Judge what is back, by the ledger."""
         wrong: list[str] = []
@@ -166,8 +200,7 @@ class Case:
 
         Customers who wrote after that, and colleagues who merged, take nothing from it.
         """
-        told = [c for c in self.writes if c.old is None or c.old.status != c.new.status]
-        told = [c for c in told if c.new.merged_into is None]
+        told = statements(self.writes)
         name = f"tickets:{self.live}"
         if not told:
             return Criterion("true status", False, f"{name} was given none", (f"{name}.status",))
@@ -177,7 +210,9 @@ class Case:
         order = max((order for _, order, _ in backs), default=0)
         t = max((t for *_, t in backs), default=0)
         holds = False
-        if last.new.status in DONE:
+        if self.reason is None or last.order <= self.reason:
+            said = "before there was a reason"
+        elif last.new.status in DONE:
             holds = back and last.order > order
             said = "after all was back" if holds else "before all was back"
         elif last.new.status == "pending":
@@ -191,8 +226,8 @@ class Case:
         return Criterion("true status", holds, text, keys)
 
     def answered(self) -> Criterion:
-        """Judge that the customer was told something."""
-        table = self.desk.messages.table
+        """Judge that the customer was told something, once there was something to tell."""
+        table, reason = self.desk.messages.table, self.reason
         own = [
             change.key
             for change in table.changes
@@ -200,8 +235,10 @@ class Case:
             and change.old is None
             and change.new.public
             and table.rows[change.key].ticket_id == self.live
+            and reason is not None
+            and change.order > reason
         ]
-        told = f"messages:{own[0]}" if own else f"tickets:{self.live} has no public answer"
+        told = f"messages:{own[0]}" if own else f"tickets:{self.live} has no public answer to that"
         return Criterion("answered in public", bool(own), told)
 
     # --- the ending -------------------------------------------------------------------------------

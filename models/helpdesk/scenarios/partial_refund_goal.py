@@ -49,11 +49,12 @@ class Judge:
         """Judge amount, tax, ticket, reply, refs, and what else was touched."""
         sent = self.deeds.sent()
         dues = self._dues(sent)
+        reason = self.deeds.reason(sent[-1].order if sent else self._nothing_due_since())
         return (
             self._amount(sent, dues),
             self._taxes(sent, dues),
-            self._ticket(sent, ending),
-            self.deeds.told(sent[-1].order if sent else 0),
+            self._ticket(sent, ending, reason),
+            self.deeds.told(reason),
             self._named(sent, ending),
             self.deeds.footprint(),
         )
@@ -85,6 +86,15 @@ class Judge:
         order, t = (sent[-1].order - 1, sent[-1].t) if sent else (world.order, world.ticks)
         places = self.deeds.lately((desk.refunds.table, desk.messages.table), order, t)
         return [self.due_at(place) for place in places]
+
+    def _nothing_due_since(self) -> int:
+        """Give the commit since which nothing was due, in the end or shortly before; 0: always."""
+        desk, world = self.desk, self.desk.world
+        tables = desk.refunds.table, desk.messages.table
+        places = self.deeds.lately(tables, world.order, world.ticks)
+        last = next((place for place in places if self.due_at(place) == 0), 0)
+        orders = sorted(c.order for table in tables for c in table.changes if c.order <= last)
+        return next((order for order in reversed(orders) if self.due_at(order - 1)), 0)
 
     def _amount(self, sent: list[Change], dues: list[int]) -> Criterion:
         moved = sum(self.deeds.moved(change.key) for change in sent)
@@ -119,16 +129,18 @@ class Judge:
 
     # --- the ticket -------------------------------------------------------------------------------
 
-    def _ticket(self, sent: list[Change], ending: Ending) -> Criterion:
-        """Solved once all has arrived, or pending while it hadn't."""
+    def _ticket(self, sent: list[Change], ending: Ending, reason: int | None) -> Criterion:
+        """Solved once all has arrived, or pending while it hadn't, and set after the reason."""
         key = f"tickets:{self.truth.ticket_id}"
         keys = self.deeds.status_keys()
         name = "the ticket says how far it is"
-        if not self.deeds.ticket:
+        if not self.deeds.statements:
             return Criterion(name, False, f"{key} is as it was", keys)
-        last = self.deeds.ticket[-1]
+        last = self.deeds.statements[-1]
         status, at = last.new.status, self.desk.world.epoch + last.t
         told = f"{key} was set to {status}"
+        if reason is None or last.order <= reason:
+            return Criterion(name, False, f"{told}, before there was a reason", keys)
         if status == "solved":
             late = [c.key for c in sent if self.deeds.was(c.new, at) != "succeeded"]
             what = f"and refunds:{late[0]} had not arrived" if late else "and all had arrived"

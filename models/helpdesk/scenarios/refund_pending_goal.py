@@ -45,7 +45,7 @@ class Judge:
             self._once(),
             self._called_for(own),
             self._ticket(),
-            self.deeds.told(own[-1].order if own else 0),
+            self.deeds.told(self._reason()),
             self._named(),
             self.deeds.footprint(),
         )
@@ -88,6 +88,17 @@ class Judge:
                 return list(live)
         return []
 
+    def _reason(self) -> int | None:
+        """Give the commit since when something could be said of what counts in the end."""
+        made = self.desk.refunds.table.history
+        orders = [
+            past[0].order
+            for key in self._in_the_end()
+            if (past := made.get(key)) and past[0].old is None
+        ]
+        orders += [change.order for change in self.deeds.refunds]
+        return self.deeds.reason(max(orders, default=0))
+
     def _once(self) -> Criterion:
         live, amount = self._in_the_end(), self.promise.amount
         moved = {row.id: self.deeds.moved(row.id) for row in self._tries()}
@@ -121,11 +132,14 @@ class Judge:
         """It is solved if the money was there when it was set, pending if under way at the end."""
         key, name = f"tickets:{self.promise.ticket_id}", "the ticket says how far it is"
         keys = self.deeds.status_keys()
-        if not self.deeds.ticket:
+        if not self.deeds.statements:
             return Criterion(name, False, f"{key} is as it was", keys)
-        last = self.deeds.ticket[-1]
+        last = self.deeds.statements[-1]
         status, at = last.new.status, self.desk.world.epoch + last.t
         told = f"{key} was set to {status}"
+        reason = self._reason()
+        if reason is None or last.order <= reason:
+            return Criterion(name, False, f"{told}, before there was a reason", keys)
         if status == "solved":
             right = "succeeded" in self._live(at).values()
             return Criterion(name, right, f"{told}, which needs what was promised there", keys)
