@@ -12,8 +12,8 @@ class DoubleCharge(PaidTwice):
     doc = (
         "by the ledger exactly the duplicate is back, no more; the customer was answered in "
         "public once it was asked for, and the ticket is solved after it is back, or pending while "
-        "a refund is under way; finish says done and names each charge that goes back; nothing else "
-        "was changed"
+        "a refund is under way; finish says done and names each charge that goes back; nothing "
+        "else was changed"
     )
     causes = DOUBLES
     weights = (34, 24, 20, 22)
