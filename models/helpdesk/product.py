@@ -77,7 +77,7 @@ class Helpdesk(ThreadTools, OrderTools, AdminTools):
     def call(self, op: Operation, tool: ToolSpec, arguments: dict[str, Any]) -> Answer[Any]:
         """Serve one call of any actor; of the agent's, note which charges it is shown."""
         steps = super().call(op, tool, arguments)
-        return self.shown.heed(steps) if op.actor.audited else steps
+        return self.shown.heed(op, steps) if op.actor.audited else steps
 
     def invariants(self) -> list[str]:
         """Name what is broken: shares of tax, merges, threads, claims."""

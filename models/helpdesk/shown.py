@@ -14,7 +14,7 @@ from simharness.models.helpdesk.tables import Charge, Entry, Refund
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simharness.api import Answer
+    from simharness.api import Answer, Operation
     from simharness.models.helpdesk.stores import HelpdeskStores
 
 
@@ -23,11 +23,14 @@ class Shown:
 
     def __init__(self, desk: HelpdeskStores) -> None:
         self.desk = desk
+        self.agent_id = 0
+        """Whom the agent is signed in as; 0 before its first call."""
         self.since: dict[int, int] = {}
         """By charge, the last commit before the first answer that told of it or of a refund."""
 
-    def heed(self, steps: Answer[Any]) -> Answer[Any]:
+    def heed(self, op: Operation, steps: Answer[Any]) -> Answer[Any]:
         """Make a call of the agent's, and take note of the charges in its answer."""
+        self.agent_id = op.actor.identity
         answer = yield from steps
         for key in self._charges(answer):
             self.since.setdefault(key, self.desk.world.order)

@@ -229,6 +229,15 @@ def test_a_refund_by_a_flip_of_the_status_is_no_more_than_what_it_moves() -> Non
     assert "M710" in words.verdict.codes
 
 
+@pytest.mark.parametrize("kept", ["no", "yes"])
+def test_no_ticket_is_given_away_or_taken_from_a_colleague(kept: str) -> None:
+    # `claim_ticket` refuses what is somebody else's; `update_ticket` doesn't.
+    fields = {"assignee_id": 2 if kept == "yes" else 5}
+    act = Call("update_ticket", {"ticket_id": "TK-10500", "fields": fields})
+    assert failing(quiet(doing(act), {"kept": kept})) == {HARM}
+    assert failing(quiet(doing(), {"kept": kept})) == set()
+
+
 def test_a_slow_bank_keeps_nobody_from_the_order() -> None:
     order = quiet("null").product.stores["orders"].table.top
     flip = Call("set_order_status", {"order_id": order, "status": "cancelled"})

@@ -60,7 +60,7 @@ def objection(desk: Helpdesk, table: str, change: Change, allowed: Allowed) -> s
         return "was deleted"
     match table:
         case "tickets":
-            return ticket_objection(change, allowed)
+            return ticket_objection(change, allowed, desk.shown.agent_id)
         case "messages":
             moved = allowed.merges and change.old is not None
             return "" if moved or row.ticket_id in allowed.tickets else "is in another ticket"
@@ -75,8 +75,8 @@ def objection(desk: Helpdesk, table: str, change: Change, allowed: Allowed) -> s
             return "is none of the task's rows"
 
 
-def ticket_objection(change: Change, allowed: Allowed) -> str:
-    """Say what may not be written of a ticket."""
+def ticket_objection(change: Change, allowed: Allowed, agent_id: int) -> str:
+    """Say what may not be written of a ticket, by whom `agent_id` names."""
     if change.key not in allowed.tickets or change.old is None:
         return "is another ticket"
     if change.new.merged_into is not None and not allowed.merges:
@@ -84,6 +84,10 @@ def ticket_objection(change: Change, allowed: Allowed) -> str:
     for column, (old, new) in differences(change).items():
         if column not in TICKET_COLUMNS:
             return f"changed {column} from {old!r} to {new!r}"
+        if column == "assignee_id" and old not in (None, agent_id):
+            return f"was taken from agent {old}"
+        if column == "assignee_id" and new not in (None, agent_id):
+            return f"was given to agent {new}"
     return ""
 
 
