@@ -57,6 +57,7 @@ REFUND = f"refunds:{first_id('refunds', 0)}"
 """Of the agent's, where there was none before in the instance."""
 
 LOOK = Call("get_charge", {"charge_id": CHARGE})
+NEXT = f"refunds:{first_id('refunds', 0) + 1}"
 SAY = Call("reply", {"ticket_id": TICKET, "body": "It is back."})
 WAIT = Call("wait", {"seconds": 40})
 LATE = Call("wait", {"seconds": 125})
@@ -231,6 +232,15 @@ def test_what_was_said_too_early_says_nothing_of_what_came_after() -> None:
     status, said = "the ticket says how far it is", "the customer was told"
     assert failing(alone(LEAVE, pay(), LATE, SAY, DONE, bank="late")) == {status}
     assert failing(blind(SAY, SOLVE, LOOK, REFUSE, **NOTHING)) == {status, said}
+
+
+def test_what_was_not_due_may_not_even_be_tried() -> None:
+    amount = {"exactly what was due is back"}
+    assert failing(alone(pay(1), SAY, SOLVE, REFUSE, bank="declines", **NOTHING)) == amount
+    again = Call("finish", {"message": "x", "outcome": "done", "refs": [RULE, NEXT]})
+    for first, unmet in ((DUE + 1, amount), (DUE, set[str]())):
+        acts = (pay(first), pay(), WAIT, SAY, SOLVE, again)
+        assert failing(alone(*acts, bank="declines")) == unmet
 
 
 def test_what_fails_later_is_no_money() -> None:

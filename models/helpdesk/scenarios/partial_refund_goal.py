@@ -105,7 +105,18 @@ class Judge:
             f"due were {dues[0]}"
         )
         keys = tuple(f"refunds:{change.key}.amount" for change in sent) or (f"{charge}.amount",)
-        return Criterion("exactly what was due is back", moved in dues, told, keys)
+        undue = [c.key for c in self.deeds.refunds if c not in sent and not self._was_due(c)]
+        if undue:
+            told = f"refunds:{undue[0]} came to nothing, and asked for more than was due"
+            keys = (f"refunds:{undue[0]}.amount",)
+        right = moved in dues and not undue
+        return Criterion("exactly what was due is back", right, told, keys)
+
+    def _was_due(self, made: Change) -> bool:
+        """Tell whether no more was asked for by a refund than was due then, or shortly before."""
+        tables = self.desk.refunds.table, self.desk.messages.table
+        places = self.deeds.lately(tables, made.order - 1, made.t)
+        return any(made.new.amount <= self.due_at(place) for place in places)
 
     def _taxes(self, sent: list[Change], dues: list[int]) -> Criterion:
         """Each refund has the tax that all those of the charge should have with it."""
