@@ -6,7 +6,7 @@ question has said it without a reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from simharness.api import Page
 from simharness.models.helpdesk.tables import Charge, Entry, Refund
@@ -36,10 +36,10 @@ class Shown:
             self.since.setdefault(key, self.desk.world.order)
         return answer
 
-    def _charges(self, answer: Any) -> Iterator[int]:
+    def _charges(self, answer: Page[Any] | Charge | Refund | Entry) -> Iterator[int]:
         """Name the charges that an answer tells of."""
         row: Any
-        for row in cast("Page[Any]", answer).rows if isinstance(answer, Page) else (answer,):
+        for row in answer.rows if isinstance(answer, Page) else (answer,):
             if isinstance(row, Charge):
                 yield row.id
             elif isinstance(row, Refund):
