@@ -23,7 +23,7 @@ from simharness.parts.ledger import Movement
 from simharness.parts.outbox import Message, Outbox
 from simharness.parts.payment import GATEWAY_EVENTS, Reply, Request
 from simharness.parts.queue import JobQueue
-from simharness.parts.reaction import Reaction
+from simharness.parts.reaction import Reaction, Reactions
 from simharness.parts.refusal import Refused
 from simharness.parts.row import Instant, Row
 from simharness.parts.row_name import Prefix
@@ -116,6 +116,7 @@ __all__ = [
     "Prefix",
     "Product",
     "Reaction",
+    "Reactions",
     "Refused",
     "Reply",
     "Request",

@@ -6,17 +6,34 @@ confirms the booking. Money for a booking that has ended goes back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simharness.api import Movement, Refused, Transaction
+from simharness.api import SECOND, Movement, Operation, Reactions, Refused, Transaction
 from simharness.models.marketplace.remote import RemoteCalendar
 from simharness.models.marketplace.stores import found
 
 if TYPE_CHECKING:
-    from simharness.api import Answer, Inbox, Notice, Operation, Reaction
+    from simharness.api import Answer, Inbox, Notice, Reaction
     from simharness.models.marketplace.tables import Booking, Payment
 
 ENDED = ("cancelled", "expired")
+KEPT = ("succeeded", "refund_failed")
+"""Payments whose money is there."""
+BACK = ("refunded", "refund_failed")
+"""Payments of which money was sent back."""
+RETURNS = 4
+"""How often money is sent back before the product says that it can't be."""
+AGAIN = 10 * SECOND
+"""Pause before it is sent back a second time; doubled for each further one."""
+
+
+class Return(NamedTuple):
+    """Money that is to go back."""
+
+    op: Operation
+    """Whoever asked for it."""
+    tries: int
+    """How often the gateway has been asked, from 1."""
 
 
 class Payments(RemoteCalendar):
@@ -30,8 +47,9 @@ class Payments(RemoteCalendar):
         """Payments whose money is under way, there or back, as far as events have told."""
         self._known: set[int] = set()
         """Payments that the gateway knows."""
-        self._going_back: set[int] = set()
-        """Payments that it has been asked to pay back, and hasn't said that it can't."""
+        self._going_back: dict[int, Return] = {}
+        """Payments that are paid back, or are going to be."""
+        self._pauses = Reactions(self.world, "refunds")
 
     # --- what is due ------------------------------------------------------------------------------
 
@@ -103,7 +121,7 @@ class Payments(RemoteCalendar):
             if payment.status != "succeeded":
                 continue
             if key not in self._going_back and not (arrived and key in self.moving):
-                self._going_back.add(key)
+                self._going_back[key] = Return(op, 1)
                 self.moving.add(key)
                 if self.refund_books == "before_gateway":
                     tx = Transaction(op)
@@ -111,15 +129,37 @@ class Payments(RemoteCalendar):
                     tx.commit()
                 self.world.spawn(f"refund/{key}", self._refund(op, payment))
 
-    def _refund(self, op: Operation, payment: Payment) -> Answer[None]:
+    def _refund(self, op: Operation, payment: Payment, key: str = "") -> Answer[None]:
         self.make_known(payment)
-        of = f"payments:{payment.id}"
+        of, ref = f"payments:{payment.id}", f"refunds:{payment.id}"
         try:
-            yield from self.gateway.refund(
-                op, of, payment.amount, payment.currency, f"refunds:{payment.id}"
-            )
+            yield from self.gateway.refund(op, of, payment.amount, payment.currency, ref, key=key)
         except Refused:
             return  # the event tells what became of it
+
+    def _failed_return(self, op: Operation, payment: Payment) -> None:
+        """Send money back once more that didn't arrive, or say in the payment that it can't be."""
+        key = payment.id
+        before = self._going_back.get(key)
+        if before is None or before.tries >= RETURNS:
+            self._going_back.pop(key, None)
+            self.moving.discard(key)
+            if before is not None and self.payments.table.rows[key].status == "succeeded":
+                tx = Transaction(op)
+                tx.update(self.payments.table, key, {"status": "refund_failed"})
+                tx.commit()
+            return
+        after = self._going_back[key] = Return(before.op, before.tries + 1)
+        # An episode isn't over while it pauses.
+        pause = self._pauses.begin(after.op)
+
+        def again() -> Answer[None]:
+            yield self.world.timer(AGAIN << before.tries - 1)
+            steps = self._refund(after.op, payment, f"refunds:{key}/{after.tries}")
+            self.world.spawn(f"refund/{key}/{after.tries}/asked", steps)
+            pause.end()
+
+        self.world.spawn(f"refund/{key}/{after.tries}", again())
 
     def make_known(self, payment: Payment) -> None:
         """Tell the gateway of a payment of the start, when somebody first asks for it."""
@@ -144,17 +184,18 @@ class Payments(RemoteCalendar):
         """Say what is left of each payment that the gateway knows, by the rows."""
         rows = self.payments.table.rows
         return {
-            f"payments:{key}": rows[key].amount if rows[key].status == "succeeded" else 0
+            f"payments:{key}": rows[key].amount if rows[key].status in KEPT else 0
             for key in sorted(self._known)
         }
 
     def dues(self) -> dict[str, int]:
-        """Say what has to be back: payments for bookings that have ended."""
+        """Say what has to be back: payments for bookings that have ended, unless it can't be."""
         rows = self.payments.table.rows
         out: dict[str, int] = {}
         for key in sorted(self._known):
             booking = self.bookings.true(rows[key].booking_id)
-            if booking is not None and booking.status in ENDED and rows[key].status != "failed":
+            stays = rows[key].status in ("failed", "refund_failed")
+            if booking is not None and booking.status in ENDED and not stays:
                 out[f"payments:{key}"] = rows[key].amount
         return out
 
@@ -184,15 +225,19 @@ class Payments(RemoteCalendar):
         early = refund and self.refund_books == "before_gateway"
         if self.on_webhook == "overwrite" and not refund and told != "pending":
             self._overwrite(tx, payment, status)
-        elif before != status and not (before == "refunded" and (early or status != "succeeded")):
+        elif before != status and not (
+            # What it said of the charge may come after what has become of the money since.
+            before == "refunded" and early if refund else before in BACK and status != "refunded"
+        ):
             tx.update(self.payments.table, key, {"status": status})
         tx.commit()
         if told == "pending":
             return
         if refund or status != "succeeded" or self.on_webhook == "overwrite":
-            self.moving.discard(key)
-            if told == "failed" and refund:
-                self._going_back.discard(key)
+            if told == "failed" and refund and not early:
+                self._failed_return(op, payment)
+            else:
+                self.moving.discard(key)
             return
         yield from self.settle_booking(op, payment.booking_id)
         if key not in self._going_back:

@@ -15,7 +15,7 @@ Quantity = Annotated[int, Bounds(1, 20)]
 
 HoldStatus = Literal["active", "confirmed", "released", "expired"]
 BookingStatus = Literal["pending", "confirmed", "cancelled", "expired"]
-PaymentStatus = Literal["pending", "succeeded", "failed", "refunded"]
+PaymentStatus = Literal["pending", "succeeded", "failed", "refunded", "refund_failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,14 +98,47 @@ def test_a_refund_shows_when_the_gateway_says_so() -> None:
     settled(house)
 
 
-def test_a_refund_that_fails_is_owed() -> None:
+@pytest.mark.parametrize("fails", ["fail", "async_fail"])
+def test_a_refund_that_fails_is_tried_again(fails: str) -> None:
+    house = House({"gateway.mode": ["ok", fails, fails, "ok"], "gateway.settle_after": "5s"})
+    pending(house)
+    house.call(ANN, "pay", booking_id=1, **PRICE)
+    house.wait("5s")
+    house.call(ANN, "cancel_booking", booking_id=1)
+    house.wait("6s")
+    assert status(house) == ("cancelled", "confirmed", "succeeded")
+    assert house.market.dues() == {"payments:1": 4000}
+    assert house.market.invariants() == []
+    house.wait("2min")
+    assert status(house) == ("cancelled", "confirmed", "refunded")
+    settled(house)
+    assert house.findings() == []
+
+
+def test_money_that_cannot_be_sent_back_is_told_as_such() -> None:
     house = House({"gateway.mode": ["ok", "fail"]})
     pending(house)
     house.call(ANN, "pay", booking_id=1, **PRICE)
     house.call(ANN, "cancel_booking", booking_id=1)
-    assert status(house) == ("cancelled", "confirmed", "succeeded")
-    assert house.market.dues() == {"payments:1": 4000}
-    assert house.market.invariants() == ["bookings:1 is cancelled, and 4000 were kept"]
+    house.wait("1h")
+    assert status(house) == ("cancelled", "confirmed", "refund_failed")
+    asked = [row for row in house.market.payments.table.history[1] if row.old is not None]
+    assert len(asked) == 2
+    assert house.market.dues() == {}
+    settled(house)
+    assert house.findings() == []
+
+
+def test_late_news_of_a_payment_that_went_back_changes_nothing() -> None:
+    house = House()
+    pending(house)
+    house.call(ANN, "pay", booking_id=1, **PRICE)
+    house.call(ANN, "cancel_booking", booking_id=1)
+    assert status(house) == ("cancelled", "confirmed", "refunded")
+    event = {"event_id": "e", "kind": "charge.succeeded", "created": "2026-03-02T09:09:00Z"}
+    house.perform("gateway.deliver", event={**event, "ref": "payments:1", "status": "succeeded"})
+    assert status(house) == ("cancelled", "confirmed", "refunded")
+    settled(house)
 
 
 def test_money_of_before_the_start_can_be_given_back() -> None:
