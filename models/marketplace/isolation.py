@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simharness.models.marketplace.places import require_open
+from simharness.models.marketplace.places import about, require_open
 from simharness.models.marketplace.stores import MarketStores
 
 if TYPE_CHECKING:
@@ -46,12 +46,13 @@ class Claim:
             if slots.true(slot_id) is None:
                 yield market.database(op)
                 require_open(None, slot_id, market.instant)
-            if self.mode == "lock":
-                yield from slots.locks.acquire(op, slot_id, slots.lock_wait)
-                self._locks.append(slot_id)
-            elif self.mode == "lease":
-                grant = yield from slots.leases.acquire(op, slot_id, slots.lock_wait)
-                self._leases.append((slot_id, grant.token))
+            with about(slot_id):
+                if self.mode == "lock":
+                    yield from slots.locks.acquire(op, slot_id, slots.lock_wait)
+                    self._locks.append(slot_id)
+                elif self.mode == "lease":
+                    grant = yield from slots.leases.acquire(op, slot_id, slots.lock_wait)
+                    self._leases.append((slot_id, grant.token))
         if self.mode != "hold":
             self._check()
         yield market.database(op)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from simharness.api import Answer, Operation
     from simharness.models.marketplace.stores import MarketStores
-    from simharness.models.marketplace.tables import Slot
+    from simharness.models.marketplace.tables import Booking, Slot
 
 AGE_MAX = 120 * SECOND
 """Simulated time after which a look says nothing any more."""
 GONE = ("slot_taken", "sold_out", "slot_blocked", "locked")
-"""Refusals that say of slots that they can't be had now."""
+"""Refusals that say of a slot that so many places of it can't be had now."""
 
 
 class Look(NamedTuple):
@@ -43,6 +43,7 @@ class Looks:
         self.market = market
         self.agent = ""
         """The name of whoever is told."""
+        self.customer_id = 0
         self.all: list[Look] = []
         self.held: list[int] = []
         """Holds that the agent was told it has; what it keeps itself is free for it."""
@@ -51,7 +52,7 @@ class Looks:
         self, op: Operation, tool: str, arguments: Mapping[str, Any], steps: Answer[Any]
     ) -> Answer[Any]:
         """Make a call of the agent's, and take note of what its answer says of slots."""
-        self.agent = op.owner
+        self.agent, self.customer_id = op.owner, op.actor.identity
         try:
             answer = yield from steps
         except Refused as refusal:
@@ -94,7 +95,7 @@ class Looks:
         elif tool == "hold_slots":
             self.held += [row.id for row in answer.rows]
         elif tool == "join_waitlist":
-            self._gone([answer.slot_id])
+            self._tried(answer.slot_id, 0)
         elif tool in ("get_slot", "slot_changes", "search_slots"):
             rows: tuple[Slot, ...] = (answer,) if tool == "get_slot" else answer.rows
             free = {r.id: 0 if r.blocked else r.capacity - r.taken for r in rows}
@@ -104,19 +105,41 @@ class Looks:
             self._note(op.as_of, covers, free)
 
     def _refused(self, arguments: Mapping[str, Any], refusal: Refused) -> None:
-        if refusal.code in GONE:
-            keys = [arguments["slot_id"]] if "slot_id" in arguments else []
-            self._gone([*keys, *arguments.get("slot_ids", ())])
+        """Take note of the slot that a refusal is about, and of how many places it leaves.
 
-    def _gone(self, slots: list[int]) -> None:
-        self._note(self.market.world.ticks, among(dict.fromkeys(slots, 0)), {})
+        Where it tells no number, there are fewer than were asked for: whoever asks for more than
+        they want isn't told that they can't have that.
+        """
+        slot_id = refusal.details.get("slot_id")
+        if refusal.code in GONE and slot_id is not None:
+            fewer = 0 if refusal.code == "slot_blocked" else self._asked(arguments) - 1
+            self._tried(slot_id, refusal.details.get("left", fewer))
+
+    def _asked(self, arguments: Mapping[str, Any]) -> int:
+        """Give for how many places a call asked."""
+        booking = self.market.bookings.true(arguments.get("booking_id", 0))
+        asked: int = arguments.get("quantity", booking.quantity if booking is not None else 1)
+        return asked
+
+    def _tried(self, slot_id: int, left: int) -> None:
+        free = {slot_id: left}
+        self._note(self.market.world.ticks, among(free), free)
 
     def _note(self, as_of: int, covers: Callable[[Slot], bool], free: dict[int, int]) -> None:
         for key in self.held:
             hold = self.market.holds.true(key)
             if hold is not None and hold.status == "active":
                 free[hold.slot_id] = free.get(hold.slot_id, 0) + hold.quantity
+        for row in self.market.bookings.table.where(customer_id=self.customer_id):
+            if is_new(self.market, row) and row.status == "confirmed":
+                free[row.slot_id] = free.get(row.slot_id, 0) + row.quantity
         self.all.append(Look(as_of, self.market.world.ticks, covers, free))
+
+
+def is_new(market: MarketStores, booking: Booking) -> bool:
+    """Tell whether a booking is in a place that it didn't have at the start."""
+    first = market.bookings.table.row_at(booking.id, 0)
+    return first is None or first.slot_id != booking.slot_id or first.status != "confirmed"
 
 
 def among(slots: Mapping[int, int]) -> Callable[[Slot], bool]:

@@ -7,12 +7,13 @@ without a hold.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import Actor, Holds, Operation, Refused, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from simharness.api import Change
     from simharness.models.marketplace.stores import MarketStores
@@ -55,10 +56,11 @@ class Places:
     def check(self, op: Operation, slot_id: int, quantity: int) -> None:
         """Put on record that a call looks whether places are free.
 
-        Raises Refused `slot_taken` (capacity 1) or `sold_out` (above).
+        Raises Refused `slot_taken` (capacity 1) or `sold_out` (above), with `slot_id` and `left`.
         """
         self._open(slot_id)
-        self.holds.check(op, slot_id, quantity)
+        with about(slot_id):
+            self.holds.check(op, slot_id, quantity)
 
     def free(self, slot_id: int) -> int:
         """Tell how many places are neither held nor sold, once holds that are due have ended."""
@@ -213,15 +215,27 @@ class Places:
             market.give_back(tx.op, booking.id, arrived=True)
 
 
+@contextmanager
+def about(slot_id: int) -> Generator[None]:
+    """Let a refusal name the slot that it is about: a call may have asked for several."""
+    try:
+        yield
+    except Refused as refusal:
+        refusal.details["slot_id"] = slot_id
+        raise
+
+
 def require_open(slot: Slot | None, slot_id: int, now: int) -> Slot:
     """Give a slot that can be booked.
 
-    Raises Refused `not_found`, `slot_blocked` or, for one that has begun, `slot_past`.
+    Raises Refused `not_found`, `slot_blocked` or, for one that has begun, `slot_past`, with its
+    `slot_id`.
     """
-    if slot is None:
-        raise Refused("not_found", f"no slot {slot_id}")
-    if slot.blocked:
-        raise Refused("slot_blocked", f"the provider is away at the time of slot {slot_id}")
-    if slot.starts_at <= now:
-        raise Refused("slot_past", f"slot {slot_id} has begun")
+    with about(slot_id):
+        if slot is None:
+            raise Refused("not_found", f"no slot {slot_id}")
+        if slot.blocked:
+            raise Refused("slot_blocked", f"the provider is away at the time of slot {slot_id}")
+        if slot.starts_at <= now:
+            raise Refused("slot_past", f"slot {slot_id} has begun")
     return slot

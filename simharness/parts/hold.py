@@ -196,7 +196,8 @@ class Holds:
 
     def _none_left(self, key: int, place: Place) -> Refused:
         code = "slot_taken" if place.capacity == 1 else "sold_out"
-        return Refused(code, f"{self.table}:{key} has {max(place.free, 0)} left")
+        left = max(place.free, 0)
+        return Refused(code, f"{self.table}:{key} has {left} left", left=left)
 
     def free(self, key: int) -> int:
         """Tell how much of a place is neither held nor confirmed."""

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simharness.episode.episode import Episode
-    from simharness.product.policy import Policy
+    from simharness.product.policy import Policy, Task
+    from tests.models.playing import Play
 
 SCENARIO = "marketplace/group"
 
@@ -103,6 +104,25 @@ def test_a_room_for_too_few_is_none() -> None:
 def test_a_better_pair_that_was_free_counts() -> None:
     assert failing(played(buying(ROOM, COACH), MANY)) == {"the best pair"}
     assert not failing(played(buying(ROOM - 1, COACH - 1), MANY))
+
+
+def test_a_better_pair_counts_for_whoever_requests_as_well() -> None:
+    def requests(*slots: int) -> Policy:
+        def policy(_: Task) -> Play:
+            for slot_id in slots:
+                told = yield Call("request_booking", {"slot_id": slot_id})
+                made = told.value
+                money = {"amount": made["price"], "currency": made["currency"]}
+                yield Call("pay", {"booking_id": made["id"], **money})
+            yield Call("wait", {"seconds": 60})
+            yield DONE
+
+        return policy
+
+    auto = {"booking.approval": "auto"}
+    worse = play(SCENARIO, requests(ROOM, COACH), 1, MANY, knobs=auto)
+    assert failing(worse) == {"the best pair"}
+    assert not failing(play(SCENARIO, requests(ROOM - 1, COACH - 1), 1, MANY, knobs=auto))
 
 
 def test_both_are_there_and_said_to_be() -> None:

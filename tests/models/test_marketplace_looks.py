@@ -16,7 +16,7 @@ from simharness.models.marketplace.scenarios.field import own_ids
 from simharness.product.policy import Call
 from simharness.units import SECOND
 from tests.models import test_earliest, test_waitlist
-from tests.models.playing import buying, failing
+from tests.models.playing import acting, buying, failing
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -58,6 +58,7 @@ class Company:
 
 _SLOT = next(s for s in test_earliest.judged(test_earliest.PLAIN)[1] if s.id == BEST)
 SEARCH = Call("search_slots", {"service_id": _SLOT.service_id, "full": True})
+FULL = next(s.id for s in test_earliest.judged(test_earliest.PLAIN)[1] if s.capacity == s.taken)
 LOOKS = {
     "reads": Call("get_slot", {"slot_id": BEST}),
     "searches": SEARCH,
@@ -108,6 +109,62 @@ def test_a_look_of_long_ago_is_none() -> None:
 def test_one_page_of_a_search_tells_nothing_of_the_others() -> None:
     page = Call("search_slots", {"page": 3})
     assert judged(before=False, look=page) == {"the earliest"}
+
+
+ASKING_TOO_MUCH = {
+    "more than there are": Call("hold_slot", {"slot_id": BEST, "quantity": 20}),
+    "one that is full as well": Call("hold_slots", {"slot_ids": [BEST, FULL]}),
+}
+
+
+@pytest.mark.parametrize("what", ASKING_TOO_MUCH)
+def test_a_refusal_of_something_else_is_no_excuse(what: str) -> None:
+    company = Company(test_earliest.SCENARIO, test_earliest.PLAIN)
+    policy = acting(ASKING_TOO_MUCH[what], last=buying(SECOND_BEST))
+    drive(company.episode, policy)
+    (refused,) = [r for s in company.episode.steps for r in s.results if r.tool.startswith("hold")][
+        :1
+    ]
+    assert refused.value["code"] == "slot_taken"
+    assert refused.value["slot_id"] == (FULL if "full" in what else BEST)
+    assert failing(company.episode) == {"the earliest"}
+
+
+def test_a_place_that_one_has_booked_oneself_is_no_excuse() -> None:
+    """It looks at the best slot, which is full by its own booking, and gives that up."""
+    company = Company(test_earliest.SCENARIO, test_earliest.PLAIN)
+
+    def policy(task: Task) -> Play:
+        yield from buying(BEST, end=LOOKS["reads"])(task)
+        (row,) = [b for b in company.market.bookings.table if b.hold_id is not None]
+        yield Call("cancel_booking", {"booking_id": row.id})
+        yield from buying(SECOND_BEST)(task)
+
+    drive(company.episode, policy)
+    assert failing(company.episode) == {"the earliest"}
+
+
+def test_who_moves_is_judged_by_when_they_moved() -> None:
+    """The best two were held by others as the agent took the third, and not as it moved."""
+    company = Company(test_earliest.SCENARIO, test_earliest.PLAIN)
+    third = test_earliest.fitting(test_earliest.PLAIN)[2]
+    hold = company.market.request
+
+    def policy(task: Task) -> Play:
+        for n, slot_id in enumerate((BEST, SECOND_BEST)):
+            steps = hold(
+                Actor(company.market.world, f"other/{n}", RIVAL + n), "hold_slot", slot_id=slot_id
+            )
+            company.market.world.spawn(f"other/{n}", steps)
+        yield PAUSE
+        yield from buying(third, end=Call("wait", {"seconds": 300}))(task)
+        (row,) = [b for b in company.market.bookings.table if b.hold_id == 3]
+        yield Call("wait", {"seconds": 300})
+        yield Call("reschedule_booking", {"booking_id": row.id, "slot_id": SECOND_BEST})
+        yield Call("finish", {"message": "x", "outcome": "done"})
+
+    drive(company.episode, policy)
+    assert failing(company.episode) == {"the earliest"}
 
 
 def test_what_others_hold_is_not_sold() -> None:

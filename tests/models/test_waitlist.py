@@ -122,6 +122,16 @@ def test_whoever_never_stood_in_line_hasnt_tried() -> None:
     assert failing(played(acting(UNTIL, last=buying(best)), 1, NEVER)) == {"stood in line"}
 
 
+def test_whoever_joins_the_line_late_hasnt_stood_in_it() -> None:
+    best = fitting(NEVER)[0]
+    for half, missing in ((50, set[str]()), (75, {"stood in line"})):
+        late = Call("wait", {"seconds": half})
+        policy = acting(late, JOIN, late, UNTIL, last=buying(best))
+        assert failing(played(policy, 1, NEVER)) == missing
+    policy = acting(UNTIL, JOIN, last=buying(best))
+    assert failing(played(policy, 1, NEVER)) == {"stood in line"}
+
+
 def test_a_later_slot_is_not_the_earliest() -> None:
     later = fitting(NEVER)[1]
     assert failing(played(acting(JOIN, UNTIL, last=buying(later)), 1, NEVER)) == {"the earliest"}

@@ -63,17 +63,6 @@ class Case(NamedTuple):
         """Tell whether a price is more than the customer wants to pay."""
         return self.wish.price_max is not None and price > self.wish.price_max
 
-    def taken_at(self, booking: Booking) -> tuple[int, int]:
-        """Give order and tick of the commit by which a booking came to its place."""
-        bookings, holds = self.market.bookings.table, self.market.holds.table
-        past = bookings.history.get(booking.id, [])
-        moved = [c for c in past if c.old is not None and c.old.slot_id != c.new.slot_id]
-        if not moved:
-            moved = [c for c in holds.history.get(booking.hold_id or 0, ()) if c.old is None]
-        if not moved:
-            moved = [c for c in past if c.old is None]
-        return (moved[-1].order, moved[-1].t) if moved else (0, 0)
-
     def made_at(self, booking: Booking) -> int:
         """Give the order of the commit that made a booking; 0 for one of the start."""
         past = self.market.bookings.table.history.get(booking.id, [])
@@ -111,7 +100,7 @@ def booked(case: Case, confirmed: Sequence[Booking], ending: Ending) -> tuple[Cr
     """Judge what was booked."""
     row = confirmed[0]
     name = f"bookings:{row.id}"
-    order, t = case.taken_at(row)
+    order, t = case.bookable.taken(row)
     fits = (
         len(confirmed) == 1
         and row.slot_id in case.wanted

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import SECOND
+from simharness.models.marketplace.looks import is_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from simharness.models.marketplace.product import Marketplace
-    from simharness.models.marketplace.tables import Slot
+    from simharness.models.marketplace.tables import Booking, Slot
 
 RECENTLY = 60 * SECOND
 """What was so at any time of the last minute is what the agent could know as it finished: it needs
@@ -19,19 +20,29 @@ CHANCE = 600 * SECOND
 """Whoever leaves a slot alone for so long while it is free could have had it."""
 
 
+class Moment(NamedTuple):
+    """When something was committed; of what was there at the start, 0."""
+
+    order: int
+    t: int
+
+
 class Vacancy(NamedTuple):
     """Whether a slot could be booked, from one commit on."""
 
     order: int
     t: int
     open: bool
-    """Enough places are free, or held by the customer."""
+    """Enough places are free, or the customer's."""
     hopeless: bool
     """It would be full or blocked even if nobody held anything."""
 
 
 class Bookable:
-    """Tells of slots whether a customer could have had them: their own holds are in no way."""
+    """Tells of slots whether a customer could have had them.
+
+    Their own holds are in no way, nor are the bookings that are new: they may be given up.
+    """
 
     def __init__(self, market: Marketplace, customer_id: int) -> None:
         self.market = market
@@ -49,6 +60,11 @@ class Bookable:
                 row.slot_id for row in rows if row is not None and row.customer_id == customer_id
             ):
                 self.holds.setdefault(slot_id, []).append(key)
+        self.bookings: dict[int, dict[int, None]] = {}
+        """Bookings that are, or have been, the customer's, by the slots that they came to."""
+        for change in market.bookings.table.changes:
+            if change.new is not None and change.new.customer_id == customer_id:
+                self.bookings.setdefault(change.new.slot_id, {})[change.key] = None
 
     # --- at one commit ----------------------------------------------------------------------------
 
@@ -66,12 +82,44 @@ class Bookable:
             if row is not None and row.status == "active" and row.customer_id == self.customer_id
         )
 
+    def booked(self, slot_id: int, order: int) -> int:
+        """Tell how many places of a slot the customer's new bookings had after commit `order`."""
+        bookings = self.market.bookings.table
+        rows = [bookings.row_at(key, order) for key in self.bookings.get(slot_id, ())]
+        return sum(
+            row.quantity
+            for row in rows
+            if row is not None
+            and (row.status, row.slot_id) == ("confirmed", slot_id)
+            and row.customer_id == self.customer_id
+            and is_new(self.market, row)
+        )
+
     def free(self, slot_id: int, order: int) -> int:
         """Tell how many places the customer could have had after commit `order`."""
         slot = self.slot(slot_id, order)
         if slot is None or slot.blocked:
             return 0
-        return slot.capacity - slot.taken + self.kept(slot_id, order)
+        return slot.capacity - slot.taken + self.kept(slot_id, order) + self.booked(slot_id, order)
+
+    def taken(self, booking: Booking) -> Moment:
+        """Tell when a booking came to the place that it has, as far as that was anybody's act.
+
+        By its last move; else by its hold; else by the last payment for it, since a request takes
+        no place before that, or where there is none by the request.
+        """
+        market = self.market
+        past = market.bookings.table.history.get(booking.id, [])
+        acts = [c for c in past if c.old is not None and c.old.slot_id != c.new.slot_id]
+        if not acts and booking.hold_id is not None:
+            holds = market.holds.table.history.get(booking.hold_id, [])
+            acts = [c for c in holds if c.old is None]
+        elif not acts:
+            payments = market.payments.table.where(booking_id=booking.id)
+            paid = [c for p in payments for c in market.payments.table.history.get(p.id, ())]
+            acts = [c for c in (*past, *paid) if c.old is None]
+        last = max(acts, key=lambda change: change.order, default=None)
+        return Moment(last.order, last.t) if last is not None else Moment(0, 0)
 
     # --- within the last minute -------------------------------------------------------------------
 
@@ -99,13 +147,15 @@ class Bookable:
         changes = [*slots.history.get(slot_id, ())]
         for key in self.holds.get(slot_id, ()):
             changes += holds.history.get(key, ())
+        for key in self.bookings.get(slot_id, ()):
+            changes += self.market.bookings.table.history.get(key, ())
         orders = {0: 0} | {change.order: change.t for change in changes}
         for order in sorted(orders):
             slot = self.slot(slot_id, order)
             if slot is None:
                 continue
             kept = self.kept(slot_id, order)
-            free = slot.capacity - slot.taken + kept
+            free = slot.capacity - slot.taken + kept + self.booked(slot_id, order)
             yield Vacancy(
                 order,
                 orders[order],

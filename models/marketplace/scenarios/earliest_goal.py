@@ -169,7 +169,7 @@ class Judge:
         return failed | NEAR if booking.price > self.wish.price_max else failed
 
     def the_earliest(self) -> Criterion:
-        """Nothing better could be had when it was held."""
+        """Nothing better could be had when it was taken."""
         wrong = [
             f"slots:{key} could be had and is better than slots:{row.slot_id}"
             for row in self.booked
@@ -184,17 +184,12 @@ class Judge:
 
     def better(self, booking: Booking) -> list[int]:
         """Name the slots that could be had and are better than a booking's."""
-        made = self.held(booking)
+        taken = self.bookable.taken(booking)
         slot = self.market.slots.table.rows[booking.slot_id]
         level = self.wish.level(self.failed_by(booking))
         rank = Rank(level, slot.starts_at, self.offer(slot).price)
-        there = self.could_be_had(made.order, made.t)
+        there = self.could_be_had(taken.order, taken.t)
         return [key for key, other in there.items() if key != slot.id and level and other < rank]
-
-    def held(self, booking: Booking) -> Change:
-        """Give the commit that took a booking's places."""
-        past = self.market.holds.table.history.get(booking.hold_id or 0)
-        return past[0] if past else self.made[booking.id]
 
     def told(self, ending: Ending) -> Criterion:
         """It was said what came of it, and on what that rests."""

@@ -122,12 +122,8 @@ class Judge:
         keys = tuple(f"bookings:{b.id}.slot_id" for b in standing)
         if ending.outcome != "done":
             return Criterion(name, False, f"both are there, told as {ending.outcome!r}", keys)
-        holds = self.market.holds.table.history
-        taken = [holds[b.hold_id][0] for b in standing if b.hold_id in holds]
+        last = max(self.bookable.taken(b) for b in standing)
         for better in self.pairs[: self.pairs.index(pair)]:
-            if not taken:
-                break
-            last = max(taken, key=lambda change: change.order)
             if self._could_be_had(better, last.order, last.t):
                 told = f"slots:{better.room} and slots:{better.coach} are better and were free"
                 return Criterion(name, False, told, keys)

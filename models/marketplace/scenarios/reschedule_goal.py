@@ -12,7 +12,7 @@ from simharness.models.marketplace.scenarios.footprint import Footprint, paid_fo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simharness.api import Change, Ending
+    from simharness.api import Ending
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.tables import Booking
 
@@ -111,22 +111,14 @@ class Judge:
             return Criterion(name, False, f"slots:{booking.slot_id} doesn't fit the request", keys)
         if ending.outcome != "done":
             return Criterion(name, False, f"it is moved, and the outcome {ending.outcome!r}", keys)
-        took = self._taken(booking)
+        took = self.bookable.taken(booking)
         for option in self.options:
             if option >= chosen:
                 break
-            if took is not None and self._could_be_had(option, took.order, took.t):
+            if self._could_be_had(option, took.order, took.t):
                 told = f"slots:{option.slot_id} is better than slots:{booking.slot_id} and was free"
                 return Criterion(name, False, told, (*keys, f"slots:{option.slot_id}.taken"))
         return Criterion(name, True, f"none better than slots:{booking.slot_id} was free", keys)
-
-    def _taken(self, booking: Booking) -> Change | None:
-        """Give the commit that took the places which a booking has in the end."""
-        if booking.hold_id is not None and booking.id != self.booking_id:
-            return self.market.holds.table.history[booking.hold_id][0]
-        past = self.bookings.history.get(booking.id, [])
-        moves = [c for c in past if c.old is not None and c.old.slot_id != c.new.slot_id]
-        return moves[-1] if moves else None
 
     def _could_be_had(self, option: Option, order: int, t: int) -> bool:
         return self.bookable.could_be_had(option.slot_id, self.first.quantity, order, t)

@@ -41,17 +41,17 @@ class Judge(earliest_goal.Judge):
         self.until = until - market.world.epoch
         """Tick of the deadline."""
         self.fallback = fallback
-        self.line = [
-            change.key
+        self.line = {
+            change.key: change.t
             for change in market.waitlist.table.changes
             if change.old is None and self._ours(change.new)
-        ]
-        """The customer's places in line: those that were made, and one that was there."""
+        }
+        """The customer's places in line, with the tick since when: of one that was there, 0."""
         rows = [*market.waitlist.table.rows, *market.waitlist.table.history]
         for key in dict.fromkeys(rows):
             row = market.waitlist.table.row_at(key, 0)
             if row is not None and self._ours(row) and key not in self.line:
-                self.line.append(key)
+                self.line[key] = 0
 
     def _ours(self, row: object) -> bool:
         named = getattr(row, "slot_id", 0), getattr(row, "customer_id", 0)
@@ -123,11 +123,13 @@ class Judge(earliest_goal.Judge):
     def stood_in_line(self) -> Criterion:
         """The customer stood in line, and nothing else was booked before the time."""
         wrong: list[str] = []
-        if not self.has_it and not self.line and not self.away(self.market.world.order):
-            wrong.append("nobody stood in line for the customer")
+        # Who sleeps through half of the time and then joins the line hasn't stood in it.
+        late = min(self.line.values(), default=self.until) > self.until // 2
+        if late and not self.has_it and not self.away(self.market.world.order):
+            wrong.append("nobody stood in line for the customer for half of the time")
         for row in self.elsewhere:
-            made = self.held(row)
-            if made.t < self.until and not self.away(made.order - 1):
+            taken = self.bookable.taken(row)
+            if taken.t < self.until and not self.away(taken.order - 1):
                 wrong.append(f"bookings:{row.id} was made before the time")
         told = ", ".join(f"waitlist:{key}" for key in self.line) or "there was no need to"
         return Criterion(
