@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -218,9 +219,7 @@ MOVED = Shape.of(TICKET, "move", 0)
 RENAMED = Shape.of(TICKET, "rename", 0)
 CODE = TICKET.reference[PATH]
 NAMES = {name: RENAMED.new_name(name) for name in RENAMED.names}
-HIDDEN_IMPL = CODE
-for name in NAMES:
-    HIDDEN_IMPL = HIDDEN_IMPL.replace(f"{name}(", f"_{name}(")
+HIDDEN_IMPL = reduce(lambda code, name: code.replace(f"{name}(", f"_{name}("), NAMES, CODE)
 OFFERED = "".join(f"{name} = _{name}\n" for name in NAMES)
 SHIM = "".join(f"from {MOVED.module} import _{name} as {name}\n" for name in NAMES)
 ALIAS = "".join(f"{new} = _{name}\n" for name, new in NAMES.items())

@@ -233,7 +233,7 @@ def told(value: Any) -> str:
 
 def pieces(value: Any) -> Iterator[str]:
     """Write a value piece by piece, so that what isn't read isn't written."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is int and value.bit_length() > DIGITS_BITS:
         yield f"an int of {value.bit_length()} bits"
     elif kind is Fraction:
