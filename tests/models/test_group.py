@@ -80,6 +80,11 @@ def test_the_expert_waits_for_the_half_that_is_missing(freed: str, size: str) ->
     assert '"impossible"' in waited.steps[-1].input.calls[0].arguments
 
 
+def test_the_expert_tries_again_when_the_refused_half_is_shown_anew() -> None:
+    """A search of the other half may be older than the refusal, which wasn't about it."""
+    assert play(SCENARIO, "expert", 6, load=1).reward == 1_000_000
+
+
 # --- both -----------------------------------------------------------------------------------------
 
 

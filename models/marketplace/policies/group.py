@@ -120,7 +120,10 @@ class Planner(Looker):
             told = yield from tried("hold_slots", slot_ids=[choice.room, choice.coach])
             if told.value:
                 return [row["id"] for row in told.value["holds"]]
-            yield from self.note(told, choice.room, choice.coach)
+            # The other one may be had, for all that was said.
+            error: dict[str, Any] = told.results[0].get("error", {}) if told.results else {}
+            named = error.get("slot_id")
+            yield from self.note(told, *((named,) if named else (choice.room, choice.coach)))
             return []
         coach = yield from tried("hold_slot", slot_id=choice.coach)
         if not coach.value:
