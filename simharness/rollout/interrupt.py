@@ -18,7 +18,9 @@ def stop_asked(stop: Callable[[], None]) -> Generator[None]:
 
     Does nothing outside of the main thread, or where Ctrl-C is ignored or handled already.
     """
-    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before = signal.getsignal(signal.SIGINT)
+    # By its name: the guard has put a function of its own in the place of signal's.
+    default = getattr(before, "__name__", "") == signal.default_int_handler.__name__
     if not default or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -35,4 +37,4 @@ def stop_asked(stop: Callable[[], None]) -> Generator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
