@@ -103,14 +103,17 @@ def statements(changes: Iterable[Change]) -> list[Change]:
     """Give the commits of a ticket that say how far it is.
 
     Those that change its status, and those that change nothing: the same status said once more.
-    Whoever claims a ticket or merges it says nothing of that.
+    What was called solved too early isn't mended by calling it so again. Whoever claims a ticket or
+    merges it says nothing of that.
     """
     return [
         change
         for change in changes
         if change.new.merged_into is None
         and (
-            change.old is None or change.old.status != change.new.status or not differences(change)
+            change.old is None
+            or change.old.status != change.new.status
+            or (change.new.status != "solved" and not differences(change))
         )
     ]
 
