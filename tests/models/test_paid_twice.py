@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simharness import env
-from simharness.blame.case import story_of_episode
-from simharness.findings.detect import harness_findings
 from simharness.models.helpdesk.policies.coping import COPING
 from simharness.models.helpdesk.policies.paid_twice import expert
 from simharness.models.helpdesk.scenarios.paid_twice import DOUBLES, LEGIT
@@ -236,19 +234,6 @@ def test_no_ticket_is_given_away_or_taken_from_a_colleague(kept: str) -> None:
     act = Call("update_ticket", {"ticket_id": "TK-10500", "fields": fields})
     assert failing(quiet(doing(act), {"kept": kept})) == {HARM}
     assert failing(quiet(doing(), {"kept": kept})) == set()
-
-
-def test_a_slow_bank_keeps_nobody_from_the_order() -> None:
-    order = quiet("null").product.stores["orders"].table.top
-    flip = Call("set_order_status", {"order_id": order, "status": "cancelled"})
-
-    def twice(task: Any) -> Play:
-        yield [flip, flip]
-
-    episode = quiet(twice, {"day": "slow"})
-    assert not harness_findings(story_of_episode(episode))
-    refunds = [r for r in episode.product.stores["refunds"].table if r.reason == "order cancelled"]
-    assert sorted(r.charge_id for r in refunds) == [int(key[3:]) for key in CHARGES]
 
 
 @pytest.mark.parametrize("cause", LEGIT)

@@ -61,14 +61,13 @@ class OrderTools(RefundTools):
             pending = owed and status == "refunded"
             edit.update(tx, {"status": "refund_pending" if pending else status})
             tx.commit()
+            # What is paid back changes the status again, so the order stays locked until then.
+            for charge in owed:
+                left = self.left_of(charge)
+                if left > 0:
+                    yield from self.give_back(op, charge.id, left, f"order {status}", "")
         finally:
-            # Nobody else has to wait for the gateway: its answers may take longer than a lock.
             edit.close()
-        for charge in owed:
-            # Others may have paid some of it back meanwhile.
-            left = self.left_of(charge)
-            if left > 0:
-                yield from self.give_back(op, charge.id, left, f"order {status}", "")
         return self.orders.table.rows[order_id]
 
     def _owed(self, order: Order, status: OrderStatus) -> list[Charge]:
