@@ -76,10 +76,9 @@ def tell(report: Export) -> None:
     of = f"{report.exported} of {counted(report.found, 'episode')}"
     click.echo(f"{report.out}: {of} as {report.format}")
     for what, count in sorted(report.included.items()):
-        things = "what was hidden from the agent, of" if what == TRUTH else "which would be"
-        shown = f"{things} {counted(count, 'episode')}"
-        if what != TRUTH:
-            shown = f"{counted(count, 'episode')} that would be left out as {what}"
+        shown = f"{counted(count, 'episode')} that would be left out as {what}"
+        if what == TRUTH:
+            shown = f"what was hidden from the agent, of {counted(count, 'episode')}"
         click.echo(click.style(f"  includes {shown}", fg="yellow"))
     listed("left out", loss.left_out)
     listed("not carried", loss.dropped)
