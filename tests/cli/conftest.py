@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -94,6 +95,29 @@ def spawn(tmp_path: Path) -> Spawn:
 
 def command(*argv: object) -> list[str]:
     return [sys.executable, "-m", "simharness", *map(str, argv)]
+
+
+def start(folder: Path, *argv: object) -> subprocess.Popen[str]:
+    """Start a command as a shell does: in a process group of its own, with Ctrl-C in force.
+
+    A shell without job control starts what it puts into the background with SIGINT ignored, and so
+    are the tests that such a shell starts.
+    """
+    return subprocess.Popen(
+        command(*argv),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )
+
+
+def heed_interrupts() -> None:
+    """Undo an inherited SIG_IGN."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True)

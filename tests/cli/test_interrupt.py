@@ -6,43 +6,20 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Cli, Recorded, command
+from tests.cli.conftest import Cli, Recorded, start
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 CRM = "crm/negotiation"
 ENOUGH = 70
 """Verdicts after which a run has sealed its first shard."""
-
-
-def start(folder: Path, *argv: object) -> subprocess.Popen[str]:
-    """Start a command as a shell does: in a process group of its own, with Ctrl-C in force.
-
-    A shell without job control starts what it puts into the background with SIGINT ignored, and so
-    are the tests that such a shell starts.
-    """
-    return subprocess.Popen(
-        command(*argv),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        start_new_session=True,
-        preexec_fn=heed_interrupts,
-    )
-
-
-def heed_interrupts() -> None:
-    """Undo an inherited SIG_IGN."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def verdicts(run: Path) -> list[dict[str, object]]:

@@ -22,7 +22,7 @@ from simharness.rollout.catalogue import dump, index
 from simharness.rollout.pool import Pool
 from simharness.rollout.request import Request
 from simharness.rollout.run import local_engine, resume, run
-from tests.cli.conftest import command
+from tests.cli.conftest import command, start
 from tests.effort import times
 
 if TYPE_CHECKING:
@@ -84,20 +84,6 @@ def workers_of(parent: int) -> list[int]:
     return out
 
 
-def begin(folder: Path, *argv: object) -> subprocess.Popen[str]:
-    """Start a command with Ctrl-C in force, as a terminal does."""
-    return subprocess.Popen(
-        command(*argv),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
 def count(folder: Path) -> int:
     path = folder / "verdicts.jsonl"
     return path.read_text(encoding="utf-8").count("\n") if path.exists() else 0
@@ -118,7 +104,7 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(
     tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
     draw = random.Random(workers)  # noqa: S311
-    process = begin(tmp_path, *ARGV, "--workers", workers, "-o", "run", "--json")
+    process = start(tmp_path, *ARGV, "--workers", workers, "-o", "run", "--json")
     for _ in range(times(2)):
         wait_for(tmp_path / "run", draw.randrange(140), process)
         for pid in workers_of(process.pid)[:1]:
@@ -137,7 +123,7 @@ def test_a_run_whose_parent_is_killed_is_resumed_to_the_same_run(
     draw = random.Random(10 + workers)  # noqa: S311
     argv: Sequence[object] = (*ARGV, "-o", "run")
     for _ in range(times(2)):
-        process = begin(tmp_path, *argv, "--workers", workers)
+        process = start(tmp_path, *argv, "--workers", workers)
         have = count(tmp_path / "run")
         wait_for(tmp_path / "run", have + draw.randrange(1, 60), process)
         os.kill(process.pid, signal.SIGKILL)
@@ -151,7 +137,7 @@ def test_a_run_whose_parent_is_killed_is_resumed_to_the_same_run(
 
 @needs_proc
 def test_workers_whose_parent_is_killed_end_and_let_go_of_the_run(tmp_path: Path) -> None:
-    process = begin(tmp_path, *ARGV, "--workers", 2, "-o", "run")
+    process = start(tmp_path, *ARGV, "--workers", 2, "-o", "run")
     wait_for(tmp_path / "run", 10, process)
     orphans = workers_of(process.pid)
     assert len(orphans) == 2
@@ -171,7 +157,7 @@ def state(pid: int) -> str:
 def test_ctrl_c_ends_behind_the_episodes_under_way_and_says_how_to_go_on(
     tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
-    process = begin(tmp_path, *ARGV, "--workers", workers, "-o", "run")
+    process = start(tmp_path, *ARGV, "--workers", workers, "-o", "run")
     wait_for(tmp_path / "run", 20, process)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate()

@@ -20,6 +20,7 @@ from simharness.rollout.request import Request
 from simharness.selfcheck.check import Report, selfcheck
 from simharness.selfcheck.processes import play
 from simharness.selfcheck.variants import VARIANTS, Axis, Order, Variant
+from tests.cli.conftest import heed_interrupts
 from tests.determinism.culprits import ACROSS, CLEAN, CULPRITS, marked_line, product, sizing
 from tests.effort import times
 
@@ -289,11 +290,6 @@ def test_a_difference_on_another_python_alone_is_told_as_such(tmp_path: Path) ->
     lines = (found.command, found.diverged[0].command)
     answers = [subprocess.check_output(line, shell=True, text=True) for line in lines]
     assert answers[0] != answers[1], "what is told to be run again outlives the check"
-
-
-def heed_interrupts() -> None:
-    """Undo what a shell without job control does to those it puts into the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_ctrl_c_stops_the_processes_too(tmp_path: Path) -> None:
