@@ -164,9 +164,28 @@ class ContractBreach(HarnessError):
 
 
 class HarnessUnhealthy(HarnessError):
-    """Too many episodes failed because of the harness."""
+    """Too many episodes failed because of the harness.
+
+    The extras after message and hint are the share of episodes that failed, the share from which it
+    is too many, and the code of the finding that decided most of them.
+    """
 
     code = "SH-HAR-005"
+
+    @property
+    def rate(self) -> float:
+        """The share of episodes that failed."""
+        return float(self.args[2])
+
+    @property
+    def bound(self) -> float:
+        """The share from which they are too many, where they don't fail in a row."""
+        return float(self.args[3])
+
+    @property
+    def worst(self) -> str:
+        """The code of the finding that decided most of the episodes that failed."""
+        return str(self.args[4])
 
 
 class ForbiddenCall(HarnessError):

@@ -74,10 +74,13 @@ def messages_of(given: Input, told: Told | None) -> list[dict[str, Any]]:
         {
             "role": "tool",
             "tool_call_id": call.id,
-            "content": json.dumps(
-                value if ok else {"error": value}, separators=(",", ":"), ensure_ascii=True
-            ),
+            "content": answer_text(ok, value),
         }
         for call, (ok, value) in zip(given.calls, results, strict=False)
     ]
     return [asked, *answers]
+
+
+def answer_text(ok: bool, value: Any) -> str:
+    """Write the answer to one call as a model is told it: plain ASCII, in one line."""
+    return json.dumps(value if ok else {"error": value}, separators=(",", ":"), ensure_ascii=True)

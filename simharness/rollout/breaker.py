@@ -16,7 +16,7 @@ from simharness.blame.statistics import Gate
 from simharness.rollout.summary import failed
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
     from simharness.rollout.line import Line
 
@@ -36,10 +36,19 @@ class Breaker:
 
     def add(self, line: Line) -> bool:
         """Take the next episode; gives whether the run has to stop."""
-        if failed(line):
-            self._codes[line["primary"]] += 1
-            self._faults.update(dict.fromkeys(line["faults"]))
-        return self.test.add(failed(line), self._instance(line)) is Gate.FAIL
+        return self.count(failed(line), line["primary"], line["faults"], self._instance(line))
+
+    def count(
+        self, failed: bool, code: str, faults: Iterable[str], instance: Hashable = None
+    ) -> bool:
+        """Take the next episode of whatever kind; gives whether it is enough.
+
+        `code` is the finding that decided. Of the episodes of one instance only the first counts.
+        """
+        if failed:
+            self._codes[code] += 1
+            self._faults.update(dict.fromkeys(faults))
+        return self.test.add(failed, instance) is Gate.FAIL
 
     def _instance(self, line: Line) -> Hashable:
         if not self.grouped:
@@ -51,6 +60,11 @@ class Breaker:
         """Why it stopped: the count, and which findings decided."""
         codes = ", ".join(f"{code} {n}" for code, n in self._codes.most_common(NAMED))
         return f"{self.test.reason}: {codes}"
+
+    @property
+    def worst(self) -> str:
+        """The finding that decided most of the episodes that failed; empty where none has."""
+        return next((code for code, _ in self._codes.most_common(1)), "")
 
     @property
     def planted(self) -> tuple[str, ...]:
