@@ -67,6 +67,11 @@ def test_the_readme_is_short() -> None:
     assert len(text_of(README).splitlines()) <= README_LINES_MAX
 
 
+def test_every_page_says_something_under_a_heading() -> None:
+    # A merge once left one empty.
+    assert [page.name for page in PAGES if not re.match(r"# \S", text_of(page))] == []
+
+
 @pytest.mark.parametrize("which", ["demo", "test"])
 def test_the_readme_has_one_command_line_to_start_with(which: str) -> None:
     (line,) = block_after(README, f"{which} command").splitlines()

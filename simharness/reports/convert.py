@@ -9,7 +9,7 @@ from simharness.blame.attribution import judge_record
 from simharness.errors import UsageError
 from simharness.reports.check import check_report, places_of
 from simharness.reports.controls import with_control
-from simharness.reports.goals import goal_of, named_at_start, with_goal, with_task
+from simharness.reports.goals import goal_of, goals_left, named_at_start, with_goal, with_task
 from simharness.reports.heard import listen
 from simharness.reports.shrink import narrowed, smaller
 from simharness.reports.sketch import fits, sketch_of
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 JUDGED = ("H51", "M")
 """Codes that may need a goal to be found."""
+GOAL_MET = "H510"
+"""The code of a reward that was refused although the goal was met."""
 
 
 def report_from(record: EpisodeRecord, until: int | None = None) -> str:
@@ -50,8 +52,11 @@ def report_from(record: EpisodeRecord, until: int | None = None) -> str:
 
     options = [sketch]
     if primary["code"].startswith(JUDGED):
-        goal = goal_of(record, past.episode)
-        options = [with_goal(sketch, past.episode, goal)] if goal else []
+        if primary["code"] == GOAL_MET:
+            goals = goals_left(past.episode)
+        else:
+            goals = [goal for goal in [goal_of(record, past.episode)] if goal]
+        options = [with_goal(sketch, past.episode, goal) for goal in goals]
         options += [] if primary["code"].startswith("H51") else [sketch]
     near = [option for whole in options for option in narrowed(whole, primary)]
     for option in (*near, *with_task(sketch, past.episode, primary)):

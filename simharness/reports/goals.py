@@ -53,6 +53,13 @@ def goal_of(record: EpisodeRecord, episode: Episode) -> dict[str, Any]:
     return {}
 
 
+def goals_left(episode: Episode) -> list[dict[str, Any]]:
+    """Write goals that an episode met: each a row that its agent left."""
+    matches = [match_of(episode, place, column) for place, column in written_by(episode)]
+    left = [match for match in matches if match is not None and left_by(episode, match)]
+    return [{"rows": [match]} for i, match in enumerate(left) if match not in left[:i]]
+
+
 def with_goal(sketch: Sketch, episode: Episode, goal: Mapping[str, Any]) -> Sketch:
     """Give a sketch a goal, and the rows that it names."""
     product = type(episode.product)

@@ -84,6 +84,20 @@ def test_what_a_model_did_is_found_by_the_goal_of_its_scenario(
     assert [list(one.codes) for one in report.case.expect] == [[outcome.verdict.primary]]
 
 
+def test_work_that_was_not_paid_becomes_a_report_whose_goal_is_what_was_left(
+    tmp_path: Path,
+) -> None:
+    # What it merged was made by others in the episode, so the goal of its scenario can't be met.
+    outcome = env.run("crm/dedupe", seed=0, load=4, faults=["crm.activity-reward"])
+    assert outcome.verdict.primary == "H510"
+    outcome.episode.save(tmp_path / "x.simrec")
+    (record,) = read_file(tmp_path / "x.simrec")
+    report = read_report(tmp_path / "x.toml", report_from(record).encode())
+    results = check_report(report)
+    assert [result.held for result in results] == [True, True]
+    assert [list(one.codes) for one in report.case.expect] == [["H510"]]
+
+
 def test_a_sound_episode_gives_no_report(tmp_path: Path) -> None:
     record, _ = recording("crm-42-sound", tmp_path)
     with pytest.raises(UsageError, match=r"nothing was found in crm/negotiation:42 of .*x.simrec"):
