@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 from simharness.api import Movement, Refused, Transaction
 from simharness.models.helpdesk.rules import order_status, tax_back, tax_of
 from simharness.models.helpdesk.stores import HelpdeskStores, charge_name, found
+from simharness.models.helpdesk.tables import Refund
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from simharness.api import Answer, Notice, Operation, Reaction, Reply, Store
-    from simharness.models.helpdesk.tables import Charge, Order, Refund
+    from simharness.models.helpdesk.tables import Charge, Order
 
 AFTER = "after_gateway"
 TOP_UP = "topup.succeeded"
@@ -175,6 +178,21 @@ class Billing(HelpdeskStores):
                 currency=charge.currency,
             )
 
+    def lock_order(self, op: Operation, order_id: int) -> Answer[None]:
+        """Take an order's lock, under which its status follows its money.
+
+        It is for one instant, and not for as long as the gateway is asked; `orders.write.lock` may
+        do without. Raises Refused `locked`.
+        """
+        orders = self.orders
+        if orders.lock == "row" and order_id in orders.table.rows:
+            yield from orders.locks.acquire(op, order_id, orders.lock_wait)
+
+    def free_order(self, op: Operation, order_id: int) -> None:
+        """Give an order's lock back, if it was taken."""
+        if self.orders.locks.holder(order_id) is op:
+            self.orders.locks.release(op, order_id)
+
     def follow_money(
         self,
         tx: Transaction,
@@ -184,6 +202,7 @@ class Billing(HelpdeskStores):
     ) -> None:
         """Let an order's status say what its money does, in the transaction that changes it.
 
+        The caller holds the order's lock.
         `charge` and `refund` are ids that the transaction itself inserts.
         """
         order = tx.row(self.orders.table, order_id)
@@ -229,11 +248,7 @@ class Billing(HelpdeskStores):
         of = f"orders:{order.id}"
         reply = yield from self.gateway.charge(op, amount, order.currency, book, of=of, key=key)
         made = id_of(reply.ref)
-        if reply.status != "pending" and table.rows[made].status == "pending":
-            tx = Transaction(op)
-            tx.update(table, made, {"status": reply.status})
-            self.follow_money(tx, order.id)
-            tx.commit()
+        yield from self._write_down(op, self.charges, made, reply)
         return table.rows[made], reply
 
     def _failed_before(self, order_id: int, amount: int) -> int | None:
@@ -244,57 +259,94 @@ class Billing(HelpdeskStores):
         return last.id if last is not None and again else None
 
     def give_back(
-        self, op: Operation, charge_id: int, amount: int, reason: str, key: str
-    ) -> Answer[tuple[Refund, Reply]]:
+        self, op: Operation, charge_id: int, want: Callable[[], int], reason: str, key: str
+    ) -> Answer[tuple[Refund, Reply] | None]:
         """Pay money of a charge back; gives the refund and the gateway's answer.
 
-        The caller hasn't waited since it worked the amount out.
+        `want` gives the amount, or 0 for nothing, once nobody else writes the order; it may refuse.
 
-        Raises Refused `over_refund` as `refund.check` says.
+        Raises Refused `over_refund` as `refund.check` says, `locked`, and what the gateway refuses.
         """
-        table = self.refunds.table
         charge = found(self.charges.true(charge_id), "charge", charge_name(charge_id))
         self.make_known(charge)
-
-        def book() -> str:
-            if self.refund_check == "atomic":
-                self.require_left(charge, amount)
-            order = self.orders.true(charge.order_id)
-            tax = tax_of(order, charge.amount) if order is not None else 0
-            before = self.refunds_of(charge_id)
-            part = tax_back(tax, charge.amount, amount, before, self.refund_rounding)
-            tx = Transaction(op)
-            made = tx.insert(
-                table,
-                {
-                    "charge_id": charge_id,
-                    "amount": amount,
-                    "currency": charge.currency,
-                    "status": "pending" if self.refund_books == AFTER else "succeeded",
-                    "idempotency_key": key,
-                    "net": amount - part,
-                    "tax": part,
-                    "reason": reason,
-                },
-            )
-            self.follow_money(tx, charge.order_id, refund=(made,))
-            tx.commit()
-            return f"refunds:{made}"
-
+        yield from self.lock_order(op, charge.order_id)
+        try:
+            amount = want()
+            made_now = amount and not self.gateway.repeats(op, key)
+            ref = self._book_refund(op, charge, amount, reason, key) if made_now else ""
+        finally:
+            self.free_order(op, charge.order_id)
+        if not amount:
+            return None
         of = f"charges:{charge_id}"
-        reply = yield from self.gateway.refund(op, of, amount, charge.currency, book, key=key)
+        reply = yield from self.gateway.refund(op, of, amount, charge.currency, ref, key=key)
         made = id_of(reply.ref)
-        changes: dict[str, object] = {}
-        if reply.status != "pending" and table.rows[made].status == "pending":
-            changes["status"] = reply.status
-        if table.rows[made].gateway_ref != reply.gateway_ref:
-            changes["gateway_ref"] = reply.gateway_ref
-        if changes:
-            tx = Transaction(op)
-            tx.update(table, made, changes)
-            self.follow_money(tx, charge.order_id)
-            tx.commit()
-        return table.rows[made], reply
+        yield from self._write_down(op, self.refunds, made, reply)
+        return self.refunds.table.rows[made], reply
+
+    def _book_refund(
+        self, op: Operation, charge: Charge, amount: int, reason: str, key: str
+    ) -> str:
+        """Make the row of a refund, and give its name."""
+        if self.refund_check == "atomic":
+            self.require_left(charge, amount)
+        order = self.orders.true(charge.order_id)
+        tax = tax_of(order, charge.amount) if order is not None else 0
+        before = self.refunds_of(charge.id)
+        part = tax_back(tax, charge.amount, amount, before, self.refund_rounding)
+        tx = Transaction(op)
+        made = tx.insert(
+            self.refunds.table,
+            {
+                "charge_id": charge.id,
+                "amount": amount,
+                "currency": charge.currency,
+                "status": "pending" if self.refund_books == AFTER else "succeeded",
+                "idempotency_key": key,
+                "net": amount - part,
+                "tax": part,
+                "reason": reason,
+            },
+        )
+        self.follow_money(tx, charge.order_id, refund=(made,))
+        tx.commit()
+        return f"refunds:{made}"
+
+    def _write_down(self, op: Operation, money: Store[Any], key: int, reply: Reply) -> Answer[None]:
+        """Write the gateway's answer into the row of a charge or refund, unless there is news.
+
+        Raises Refused `unknown_outcome` where somebody keeps the order: the money may have moved.
+        """
+        if not self._news(money, key, reply):
+            return
+        order_id = self._order_of(reply.ref)
+        try:
+            yield from self.lock_order(op, order_id)
+        except Refused as refusal:
+            raise Refused(
+                "unknown_outcome", f"{reply.ref} is asked for; {refusal.message}"
+            ) from None
+        try:
+            # An event may have come meanwhile.
+            changes = self._news(money, key, reply)
+            if changes:
+                tx = Transaction(op)
+                tx.update(money.table, key, changes)
+                self.follow_money(tx, order_id)
+                tx.commit()
+        finally:
+            self.free_order(op, order_id)
+
+    @staticmethod
+    def _news(money: Store[Any], key: int, reply: Reply) -> dict[str, object]:
+        """Give what a row doesn't say yet of the gateway's answer."""
+        row: Charge | Refund = money.table.rows[key]
+        out: dict[str, object] = {}
+        if reply.status != "pending" and row.status == "pending":
+            out["status"] = reply.status
+        if isinstance(row, Refund) and row.gateway_ref != reply.gateway_ref:
+            out["gateway_ref"] = reply.gateway_ref
+        return out
 
     @staticmethod
     def answered(made: Store[Any], row: Charge | Refund, reply: Reply) -> dict[str, Any]:
@@ -313,20 +365,23 @@ class Billing(HelpdeskStores):
         if status not in STATUSES[table]:
             known = ", ".join(STATUSES[table])
             raise Refused("invalid_arguments", f"status {status!a:.60} is none of {known}")
+        order_id = self._order_of(notice.ref)
         edit = yield from self.stores[table].edit(op, key)
         try:
+            yield from self.lock_order(op, order_id)
             tx = Transaction(op)
             # Refunds that are booked at once are never looked at again.
             early = table == "refunds" and self.refund_books != AFTER
             applied = self.inbox.take(tx, notice)
             if applied and not early and self.stores[table].table.rows[key].status != status:
                 edit.update(tx, {"status": status})
-                self.follow_money(tx, self._order_of(notice.ref))
+                self.follow_money(tx, order_id)
             if applied and notice.kind == TOP_UP:
                 self._top_up(tx, notice, key)
             self._note_event(tx, notice, applied=applied)
             tx.commit()
         finally:
+            self.free_order(op, order_id)
             edit.close()
 
     def _top_up(self, tx: Transaction, notice: Notice, key: int) -> None:
@@ -350,15 +405,18 @@ class Billing(HelpdeskStores):
 
         It knows nothing of one whose worker died before it could ask: that one has failed.
         """
+        order_id = self._order_of(f"{money.table.name}:{key}")
         edit = yield from money.edit(op, key)
         try:
+            yield from self.lock_order(op, order_id)
             # An event may have come meanwhile.
-            if edit.row.status == "pending":
+            if money.table.rows[key].status == "pending":
                 tx = Transaction(op)
                 edit.update(tx, {"status": status or "failed"})
-                self.follow_money(tx, self._order_of(f"{money.table.name}:{key}"))
+                self.follow_money(tx, order_id)
                 tx.commit()
         finally:
+            self.free_order(op, order_id)
             edit.close()
 
     def _note_event(self, tx: Transaction, notice: Notice, *, applied: bool) -> None:

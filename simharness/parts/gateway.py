@@ -224,9 +224,7 @@ class Gateway:
         else:  # the row is the key
             ref = ref if isinstance(ref, str) else ref()
             place = wanted.kind, ref, fresh
-        first = self._keys.get(place)
-        if first is not None and world.ticks >= first.until and first.answer is not None:
-            first = None
+        first = self._first(place)
         request = Request(wanted.kind, "", wanted.of, wanted.amount, wanted.currency)
         request.method, request.body, request.caller = wanted.method, wanted.body, op
         request.until = world.ticks + self.retention
@@ -250,6 +248,17 @@ class Gateway:
         self._carried += 1
         world.spawn(self._op(request).name, self._carry_out(request, manner, number))
         return request
+
+    def repeats(self, op: Operation, key: str) -> bool:
+        """Tell whether a request of a key would repeat one, so that no row is to be made for it."""
+        known = bool(key) and self._first((self._scope(op), key, "")) is not None
+        return known and self.idempotency == "key"
+
+    def _first(self, place: tuple[str, str, str]) -> Request | None:
+        """Give the request that a key stands for, unless it is forgotten."""
+        first = self._keys.get(place)
+        forgotten = first is not None and self.world.ticks >= first.until
+        return None if forgotten and first is not None and first.answer is not None else first
 
     def _scope(self, op: Operation) -> str:
         """Name those among whom the keys of a caller are unique."""

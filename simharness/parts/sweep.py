@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simharness.kernel.operation import Actor, Operation
+from simharness.parts.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -47,7 +48,7 @@ class Sweep:
         """Where the gateway's events come in, some of them after what the sweep has been told."""
         self.learn = learn
         """Writes down what the gateway says of a row: its status, or nothing of one that it was
-        never asked for."""
+        never asked for. Where that is refused, as the row is locked, the app asks again later."""
         self.after = 0
         """Ticks without news after which the app asks, and asks again; 0 for never."""
         self._clerk = Actor(self.world, f"sweep/{table.name}", 0)
@@ -79,4 +80,7 @@ class Sweep:
             told = self.gateway.newest(ref)
             if told is not None:
                 self.inbox.catch_up(ref, told)
-            yield from self.learn(op, key, status)
+            try:
+                yield from self.learn(op, key, status)
+            except Refused:
+                self._later(key, n + 1)

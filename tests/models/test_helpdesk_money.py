@@ -213,6 +213,34 @@ def test_an_order_that_is_set_to_refunded_or_cancelled_is_paid_back(status: str)
     assert house.findings() == []
 
 
+def test_an_order_follows_its_money_under_its_lock() -> None:
+    house = House({"gateway.latency": "60s"})
+    flip = {"order_id": 1, "status": "refunded"}
+    first = house.start(LEAD, "set_order_status", **flip)
+    second = house.start(LEAD, "set_order_status", after="1s", **flip)
+    third = house.start(ANN, "charge", after="2s", order_id=1, amount=1, currency="USD")
+    house.ended(first, second, third)
+    assert [r.amount for r in house.desk.refunds.table] == [10_000]
+    assert house.row("orders", 1).status == "partially_refunded"
+    assert house.balanced()
+    assert house.findings() == []
+
+
+def test_what_nobody_can_write_down_is_an_unknown_outcome() -> None:
+    house = House({"gateway.latency": "1s", "gateway.sweep": "2min"})
+    clerk = house.worker("clerk")
+    paying = house.start(ANN, "refund", charge_id="CH-1")
+    house.wait("500ms")
+    house.perform(clerk, "db.begin", tx="t")
+    house.perform(clerk, "db.lock", tx="t", table="orders", id=1)
+    assert house.ended(paying).code == "unknown_outcome"
+    house.perform(clerk, "db.rollback", tx="t")
+    house.wait("5min")
+    assert house.row("refunds", 1).status == "succeeded"
+    assert house.row("orders", 1).status == "refunded"
+    assert house.balanced()
+
+
 def test_other_statuses_have_to_be_what_the_money_says() -> None:
     house = House()
     for status in ("unpaid", "partially_refunded", "refund_pending"):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simharness import env
+from simharness.blame.case import story_of_episode
+from simharness.findings.detect import harness_findings
 from simharness.models.helpdesk.policies.coping import COPING
 from simharness.models.helpdesk.policies.paid_twice import expert
 from simharness.models.helpdesk.scenarios.paid_twice import DOUBLES, LEGIT
@@ -234,6 +236,40 @@ def test_no_ticket_is_given_away_or_taken_from_a_colleague(kept: str) -> None:
     act = Call("update_ticket", {"ticket_id": "TK-10500", "fields": fields})
     assert failing(quiet(doing(act), {"kept": kept})) == {HARM}
     assert failing(quiet(doing(), {"kept": kept})) == set()
+
+
+@pytest.mark.parametrize("status", ["refunded", "cancelled"])
+def test_a_slow_bank_keeps_nobody_from_the_order(status: str) -> None:
+    order = quiet("null").product.stores["orders"].table.top
+    flip = Call("set_order_status", {"order_id": order, "status": status})
+    pay = Call("refund", {"charge_id": CHARGES[1]})
+
+    def at_once(task: Any) -> Play:
+        yield [flip, flip, pay]
+        yield Call("wait", {"seconds": 240})
+
+    episode = quiet(at_once, {"day": "slow"})
+    assert not harness_findings(story_of_episode(episode))
+    keys = [int(key[3:]) for key in CHARGES]
+    refunds = [r for r in episode.product.stores["refunds"].table if r.charge_id in keys]
+    assert sorted(r.charge_id for r in refunds) == keys
+    assert episode.product.stores["orders"].table.rows[order].status == status
+
+
+def test_a_merge_goes_into_the_earlier_ticket() -> None:
+    changes = {"merge": "meanwhile", "merge_ms": 600_000}
+    rows = quiet("null", changes).product.stores["tickets"].table
+    earlier = next(f"TK-{r.id}" for r in rows if r.customer_id == CUSTOMER and r.id != 10_500)
+
+    def merging(source: str, target: str) -> set[str]:
+        merge = Call("merge_tickets", {"source_id": source, "target_id": target})
+        reply = Call("reply", {"ticket_id": target, "body": "It is back."})
+        solve = Call("set_status", {"ticket_id": target, "status": "solved"})
+        left = ["answer", "status"]
+        return failing(quiet(doing(merge, reply, solve, leave=left), changes))
+
+    assert merging("TK-10500", earlier) == set()
+    assert merging(earlier, "TK-10500") == {HARM}
 
 
 @pytest.mark.parametrize("cause", LEGIT)

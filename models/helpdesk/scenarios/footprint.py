@@ -60,7 +60,9 @@ def objection(desk: Helpdesk, table: str, change: Change, allowed: Allowed) -> s
         return "was deleted"
     match table:
         case "tickets":
-            return ticket_objection(change, allowed, desk.shown.agent_id)
+            return merge_objection(desk, change) or ticket_objection(
+                change, allowed, desk.shown.agent_id
+            )
         case "messages":
             moved = allowed.merges and change.old is not None
             return "" if moved or row.ticket_id in allowed.tickets else "is in another ticket"
@@ -73,6 +75,16 @@ def objection(desk: Helpdesk, table: str, change: Change, allowed: Allowed) -> s
             return "" if fits else "wasn't called for"
         case _:
             return "is none of the task's rows"
+
+
+def merge_objection(desk: Helpdesk, change: Change) -> str:
+    """Say what is wrong with a merge: it is the later ticket that goes into the earlier one."""
+    into = change.new.merged_into
+    if change.old is None or into is None or change.old.merged_into is not None:
+        return ""
+    source, target = change.old, desk.tickets.table.rows[into]
+    earlier = (target.created_at, target.id) < (source.created_at, source.id)
+    return "" if earlier else f"was merged into the later tickets:{into}"
 
 
 def ticket_objection(change: Change, allowed: Allowed, agent_id: int) -> str:

@@ -206,7 +206,7 @@ class PaidTwice(Scenario["Helpdesk"]):
             f"TK-{instance['ticket']} a customer writes that they were charged twice. See to it by "
             "the rules of the house (search_policy finds them by a word).\n"
             "1. Claim the ticket, unless a colleague keeps it. If it is merged into another one, "
-            "go on in that.\n"
+            "go on in that; if you merge tickets yourself, do it by the rules as well.\n"
             "2. Find out what the rules say is due back, if anything. Colleagues may have begun. A "
             "charge that is pending has to come to its end first.\n"
             "3. If something is due: see to it that exactly that is paid back, and nothing twice. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import Criterion
@@ -45,7 +46,7 @@ class Judge:
             self._once(),
             self._called_for(own),
             self._ticket(),
-            self.deeds.told(self._reason()),
+            self.deeds.told(self.reason),
             self._named(),
             self.deeds.footprint(),
         )
@@ -88,7 +89,8 @@ class Judge:
                 return list(live)
         return []
 
-    def _reason(self) -> int | None:
+    @cached_property
+    def reason(self) -> int | None:
         """Give the commit since when something could be said of what counts in the end."""
         made = self.desk.refunds.table.history
         orders = [
@@ -137,8 +139,7 @@ class Judge:
         last = self.deeds.statements[-1]
         status, at = last.new.status, self.desk.world.epoch + last.t
         told = f"{key} was set to {status}"
-        reason = self._reason()
-        if reason is None or last.order <= reason:
+        if self.reason is None or last.order <= self.reason:
             return Criterion(name, False, f"{told}, before there was a reason", keys)
         if status == "solved":
             right = "succeeded" in self._live(at).values()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from simharness.api import (
     Answer,
     Operation,
@@ -61,14 +63,18 @@ class OrderTools(RefundTools):
             pending = owed and status == "refunded"
             edit.update(tx, {"status": "refund_pending" if pending else status})
             tx.commit()
-            # What is paid back changes the status again, so the order stays locked until then.
-            for charge in owed:
-                left = self.left_of(charge)
-                if left > 0:
-                    yield from self.give_back(op, charge.id, left, f"order {status}", "")
         finally:
             edit.close()
+        # A bank may be slow: nobody else waits for it. What is paid back changes the status again.
+        for charge in owed:
+            want = partial(self._still_owed, charge.id)
+            yield from self.give_back(op, charge.id, want, f"order {status}", "")
         return self.orders.table.rows[order_id]
+
+    def _still_owed(self, charge_id: int) -> int:
+        """Give what is left of a charge, in minor units; 0 where it can't be paid back any more."""
+        charge = self.charges.table.rows[charge_id]
+        return max(self.left_of(charge), 0) if charge.status == "succeeded" else 0
 
     def _owed(self, order: Order, status: OrderStatus) -> list[Charge]:
         """Give the charges that a new status pays back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from simharness.api import (
@@ -70,17 +71,22 @@ class RefundTools(ChargeTools):
             if self.refund_check == "check_then_insert":
                 self.require_left(charge, amount)
         yield self.database(op)
+        want = partial(self._wanted, charge_id, amount, currency, key)
+        paid = yield from self.give_back(op, charge_id, want, reason or "", key)
+        assert paid is not None  # what is wanted is never nothing
+        return self.answered(self.refunds, *paid)
+
+    def _wanted(self, charge_id: int, amount: int | None, currency: str | None, key: str) -> int:
+        """Give the amount of a refund; None asks for all that is left."""
         earlier = self._made_before(key)
         if earlier is not None:
             # The gateway knows what to make of the key, whatever has become of the charge.
-            wanted = earlier.amount if amount is None else amount
-        else:
-            charge = self._refundable(charge_id, currency)
-            wanted = self.left_of(charge) if amount is None else amount
-            if amount is None:
-                self.require_left(charge, None)
-        made, reply = yield from self.give_back(op, charge_id, wanted, reason or "", key)
-        return self.answered(self.refunds, made, reply)
+            return earlier.amount if amount is None else amount
+        charge = self._refundable(charge_id, currency)
+        if amount is not None:
+            return amount
+        self.require_left(charge, None)
+        return self.left_of(charge)
 
     def _made_before(self, key: str) -> Refund | None:
         """Give the refund of a key; None without one."""
