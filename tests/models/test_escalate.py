@@ -217,6 +217,22 @@ def test_whoever_names_all_rules_has_found_none() -> None:
     assert failing(played(twisted(twist), ABOVE)) == {ENDING}
 
 
+def test_refs_may_name_what_the_customer_wrote_and_what_went_back_before() -> None:
+    pins = {**ABOVE, "cause": "legal", "earlier": "20"}
+    desk = played("null", pins).product
+    said = [f"messages:{r.id}" for r in desk.stores["messages"].table if r.ticket_id == 50_000]
+    charge = max(r.id for r in desk.stores["charges"].table)
+    back = [f"refunds:{r.id}" for r in desk.stores["refunds"].table if r.charge_id == charge]
+    assert (len(said), len(back)) == (1, 1)
+
+    def twist(call: Call) -> list[Call]:
+        args: Any = call.args
+        more = {**args, "refs": [*args.get("refs", ()), *said, *back]}
+        return [Call("finish", more)] if call.tool == "finish" else [call]
+
+    assert failing(played(twisted(twist), pins)) == set()
+
+
 def test_a_ticket_is_solved_once_the_money_is_back_and_not_before() -> None:
     late = {**QUIET, "day": "late"}
     early = before("reply", Call("set_status", {"ticket_id": "TK-50000", "status": "solved"}))

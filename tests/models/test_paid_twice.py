@@ -238,14 +238,69 @@ def test_no_ticket_is_given_away_or_taken_from_a_colleague(kept: str) -> None:
     assert failing(quiet(doing(), {"kept": kept})) == set()
 
 
+def two_tickets(*turns: list[Call]) -> set[str]:
+    """Do some turns where the customer has written twice; names the criteria that don't hold."""
+
+    def policy(task: Any) -> Play:
+        for turn in turns:
+            _ = yield turn
+        refs = [f"charges:{CHARGES[1]}"]
+        yield Call("finish", {"message": "x", "outcome": "done", "refs": refs})
+
+    return failing(quiet(policy, TWO))
+
+
+TWO = {"merge": "meanwhile", "merge_ms": 60_000, "help": "paid_back"}
+EARLIER = next(
+    f"TK-{row.id}"
+    for row in quiet("null", TWO).product.stores["tickets"].table
+    if row.customer_id == CUSTOMER and row.id != 10_500
+)
+PAY = Call("refund", {"charge_id": CHARGES[1]})
+
+
+def about(ticket_id: str) -> list[Call]:
+    """Claim a ticket, answer in it and solve it."""
+    body = {"ticket_id": ticket_id, "body": "It is back."}
+    return [
+        Call("claim_ticket", {"ticket_id": ticket_id}),
+        Call("reply", body),
+        Call("set_status", {"ticket_id": ticket_id, "status": "solved"}),
+    ]
+
+
+def test_nothing_is_said_of_a_ticket_by_another_one_of_its_customer() -> None:
+    claim, _, leave = about(EARLIER)
+    _, reply, _ = about("TK-10500")
+    assert two_tickets([claim, LOOK], [leave, reply]) == {CLAIM, STATUS}
+    # Where the ticket then goes on in that one it was said of it as well.
+    merge = Call("merge_tickets", {"source_id": "TK-10500", "target_id": EARLIER})
+    assert two_tickets([claim, LOOK], [leave, reply], [merge]) == set()
+
+
+def test_a_merge_goes_into_the_earlier_ticket() -> None:
+    def merging(source: str, target: str) -> set[str]:
+        merge = Call("merge_tickets", {"source_id": source, "target_id": target})
+        return two_tickets([LOOK, merge], about(target))
+
+    assert merging("TK-10500", EARLIER) == set()
+    assert merging(EARLIER, "TK-10500") == {HARM}
+
+
+def test_refs_may_name_the_customer_and_what_they_wrote() -> None:
+    rows = quiet("null").product.stores["messages"].table
+    said = next(f"messages:{r.id}" for r in rows if r.author == f"customers:{CUSTOMER}")
+    refs = [f"charges:{CHARGES[1]}", f"customers:{CUSTOMER}", said]
+    assert failing(quiet(doing(refs=refs))) == set()
+
+
 @pytest.mark.parametrize("status", ["refunded", "cancelled"])
 def test_a_slow_bank_keeps_nobody_from_the_order(status: str) -> None:
     order = quiet("null").product.stores["orders"].table.top
     flip = Call("set_order_status", {"order_id": order, "status": status})
-    pay = Call("refund", {"charge_id": CHARGES[1]})
 
     def at_once(task: Any) -> Play:
-        yield [flip, flip, pay]
+        yield [flip, flip, PAY]
         yield Call("wait", {"seconds": 240})
 
     episode = quiet(at_once, {"day": "slow"})
@@ -254,22 +309,6 @@ def test_a_slow_bank_keeps_nobody_from_the_order(status: str) -> None:
     refunds = [r for r in episode.product.stores["refunds"].table if r.charge_id in keys]
     assert sorted(r.charge_id for r in refunds) == keys
     assert episode.product.stores["orders"].table.rows[order].status == status
-
-
-def test_a_merge_goes_into_the_earlier_ticket() -> None:
-    changes = {"merge": "meanwhile", "merge_ms": 600_000}
-    rows = quiet("null", changes).product.stores["tickets"].table
-    earlier = next(f"TK-{r.id}" for r in rows if r.customer_id == CUSTOMER and r.id != 10_500)
-
-    def merging(source: str, target: str) -> set[str]:
-        merge = Call("merge_tickets", {"source_id": source, "target_id": target})
-        reply = Call("reply", {"ticket_id": target, "body": "It is back."})
-        solve = Call("set_status", {"ticket_id": target, "status": "solved"})
-        left = ["answer", "status"]
-        return failing(quiet(doing(merge, reply, solve, leave=left), changes))
-
-    assert merging("TK-10500", earlier) == set()
-    assert merging(earlier, "TK-10500") == {HARM}
 
 
 @pytest.mark.parametrize("cause", LEGIT)

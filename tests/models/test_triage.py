@@ -151,6 +151,7 @@ def test_what_comes_in_time_is_seen_to(mail: str, new: int) -> None:
         (then(), set[str]()),
         (then(update(FIRST, priority="low")), {PLACED}),
         (then(update(FIRST, tags=["x"])), {PLACED}),
+        (then(update(FIRST, tags=["login", "account"])), {PLACED}),
         (then(update(FIRST, assignee_id=3)), {PLACED}),
         (then(Call("set_status", {"ticket_id": FIRST, "status": "open"})), {PLACED}),
         (then(Call("set_status", {"ticket_id": ORIGINAL, "status": "pending"})), {ELSE}),

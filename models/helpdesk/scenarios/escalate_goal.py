@@ -249,6 +249,8 @@ class Case:
             f"charges:{charge.id}",
             f"orders:{charge.order_id}",
             f"customers:{self.customer_id}",
+            *(f"messages:{key}" for key in self.message_ids),
+            *(f"refunds:{key}" for key in self.refund_ids),
         }
         if self.escalations:
             outcome = "handed_over"

@@ -173,12 +173,15 @@ class Case:
 
     @cached_property
     def writes(self) -> list[Change]:
-        """Give the agent's commits of the customer's tickets, oldest first."""
+        """Give the agent's commits of the ticket, or of what goes on in its place, oldest first.
+
+        The customer's other ticket counts from when the first was merged into it, or if it was.
+        """
         out = [
             change
             for key in self.tickets
             for change in self.desk.tickets.table.history.get(key, ())
-            if change.owner == self.agent
+            if change.owner == self.agent and key in (self.live, self.live_before(change.order))
         ]
         return sorted(out, key=lambda change: change.order)
 
@@ -186,6 +189,14 @@ class Case:
     def live(self) -> int:
         """Give the ticket that goes on."""
         return self.desk.live(self.desk.tickets.table.rows[self.tickets[0]]).id
+
+    def live_before(self, order: int) -> int:
+        """Give the ticket that went on before a commit."""
+        key = self.tickets[0]
+        for _ in self.tickets:
+            row = self.desk.tickets.table.row_at(key, order - 1)
+            key = row.merged_into if row is not None and row.merged_into is not None else key
+        return key
 
     def claimed(self) -> Criterion:
         """Judge that somebody sees to the ticket."""
@@ -255,6 +266,9 @@ class Case:
         beside.add(f"policies:{rule}")
         beside |= {f"refunds:{r.id}" for r in self.desk.refunds.table if r.charge_id in self.due}
         beside |= {f"orders:{row.order_id}" for row in self.charges}
+        author = f"customers:{self.customer_id}"
+        beside.add(author)
+        beside |= {f"messages:{m.id}" for m in self.desk.messages.table if m.author == author}
         wanted = "refused" if refused else "done"
         refs = set(ending.refs)
         missing = sorted(needed - refs)

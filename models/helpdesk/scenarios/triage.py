@@ -132,8 +132,8 @@ class Triage(Scenario["Helpdesk"]):
             'The rules of the house say where each goes; search_policy finds them by "triage".\n'
             "1. A duplicate is merged into the original as the rules say, by what is so when you "
             "merge: colleagues close, solve and merge tickets too.\n"
-            "2. Whatever is no duplicate gets its priority, tag and agent (update_ticket), and "
-            "then its status (set_status). New tickets come with priority "
+            "2. Whatever is no duplicate gets its priority, its one tag and its agent "
+            "(update_ticket), and then its status (set_status). New tickets come with priority "
             f"{ARRIVES_AS}, without tags and without an agent: what a colleague has set since then "
             "stays, further tags are added to those that are there, and a ticket that a colleague "
             "has claimed or merged is theirs.\n"

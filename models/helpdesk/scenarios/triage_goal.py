@@ -160,6 +160,11 @@ class Judge:
                     keys.append(f"tickets:{key}.{column}")
                 if not right:
                     wrong.append(f"tickets:{key} {standing(row, column)}")
+            tags = {place.tag for place in places}
+            more = [t for t in row.tags if t not in tags and self.gave(key, t, self.now + 1)]
+            if more:
+                keys.append(f"tickets:{key}.tags")
+                wrong.append(f"tickets:{key} was given the tag {more[0]!a:.40}")
             if None not in (found := self.originals(row, order, t)):
                 named = " or ".join(f"tickets:{k}" for k in sorted(k for k in found if k))
                 wrong.append(f"tickets:{key} is a duplicate of {named}")
@@ -218,7 +223,7 @@ class Judge:
             harm += [
                 f"{name} drops the tag {tag}"
                 for tag in change.old.tags
-                if tag not in change.new.tags and not self.put_by_agent(change, tag)
+                if tag not in change.new.tags and not self.gave(change.key, tag, change.order)
             ]
         return footprint("nobody's edit undone", harm)
 
@@ -230,12 +235,12 @@ class Judge:
             return ""
         return str(sets[-1].owner)
 
-    def put_by_agent(self, change: Change, tag: str) -> bool:
-        """Tell whether the agent itself had given a ticket a tag."""
+    def gave(self, key: int, tag: str, order: int) -> bool:
+        """Tell whether a ticket had a tag before a commit from the agent itself."""
         gave = [
             c
-            for c in self.past(change.key)
-            if c.order < change.order and tag in c.new.tags and tag not in c.old.tags
+            for c in self.past(key)
+            if c.order < order and tag in c.new.tags and tag not in c.old.tags
         ]
         return bool(gave) and gave[-1].owner == self.agent
 
