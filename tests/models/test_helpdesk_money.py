@@ -215,7 +215,7 @@ def test_an_order_that_is_set_to_refunded_or_cancelled_is_paid_back(status: str)
 
 def test_an_order_follows_its_money_under_its_lock() -> None:
     house = House({"gateway.latency": "60s"})
-    flip = {"order_id": 1, "status": "refunded"}
+    flip: dict[str, Any] = {"order_id": 1, "status": "refunded"}
     first = house.start(LEAD, "set_order_status", **flip)
     second = house.start(LEAD, "set_order_status", after="1s", **flip)
     third = house.start(ANN, "charge", after="2s", order_id=1, amount=1, currency="USD")
