@@ -6,12 +6,13 @@ has just been told that it has none couldn't know better, although it may be fre
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.api import SECOND, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from simharness.api import Answer, Operation
     from simharness.models.marketplace.stores import MarketStores
@@ -21,6 +22,10 @@ AGE_MAX = 120 * SECOND
 """Simulated time after which a look says nothing any more."""
 GONE = ("slot_taken", "sold_out", "slot_blocked", "locked")
 """Refusals that say of a slot that so many places of it can't be had now."""
+
+LOOKING = ("get_slot", "search_slots", "slot_changes", "hold_slot", "hold_slots",
+           "reschedule_booking")  # fmt: skip
+"""Tools by which one looks at slots, or tries for one."""
 
 
 class Look(NamedTuple):
@@ -45,6 +50,9 @@ class Looks:
         """The name of whoever is told."""
         self.customer_id = 0
         self.all: list[Look] = []
+        self.asked: list[tuple[int, Callable[[Slot], bool]]] = []
+        """When it looked at slots, or tried for one, and at which; where nothing was answered in
+        time, at any."""
         self.held: list[int] = []
         """Holds that the agent was told it has; what it keeps itself is free for it."""
 
@@ -58,9 +66,13 @@ class Looks:
         except Refused as refusal:
             if not self._late(op):
                 self._refused(arguments, refusal)
+            elif tool in LOOKING:
+                self._unheard()
             raise
         if not self._late(op):
             self._answered(op, tool, arguments, answer)
+        elif tool in LOOKING:
+            self._unheard()
         return answer
 
     def last(self, slot_id: int, t: int) -> Look | None:
@@ -82,6 +94,16 @@ class Looks:
         look = self.last(slot_id, t)
         return look is not None and look.free.get(slot_id, 0) < places
 
+    def pause(self, slots: Collection[int], t: int) -> int:
+        """Give the longest time, up to a tick, for which the agent looked at none of some slots."""
+        rows = [row for key in slots if (row := self.market.slots.true(key)) is not None]
+        times = [then for then, covers in self.asked if then < t and any(map(covers, rows))]
+        return max(b - a for a, b in pairwise([0, *times, t]))
+
+    def _unheard(self) -> None:
+        """Take note that the agent asked about slots, and that nothing was answered in time."""
+        self.asked.append((self.market.world.ticks, lambda _: True))
+
     def _late(self, op: Operation) -> bool:
         """Tell whether nobody waits for the answer any more."""
         timeout: int = self.market.settings.values["api.timeout"]
@@ -92,8 +114,10 @@ class Looks:
     ) -> None:
         if tool == "hold_slot":
             self.held.append(answer.id)
+            self._asked_about(answer.slot_id)
         elif tool == "hold_slots":
             self.held += [row.id for row in answer.rows]
+            self._asked_about(*(row.slot_id for row in answer.rows))
         elif tool == "join_waitlist":
             self._tried(answer.slot_id, 0)
         elif tool in ("get_slot", "slot_changes", "search_slots"):
@@ -102,6 +126,9 @@ class Looks:
             covers = among(free)
             if tool == "search_slots":
                 covers = asked_for(arguments, rows, answer.next_page)
+            if tool == "slot_changes":
+                # What it leaves out is as it was.
+                self.asked.append((self.market.world.ticks, lambda _: True))
             self._note(op.as_of, covers, free)
 
     def _refused(self, arguments: Mapping[str, Any], refusal: Refused) -> None:
@@ -114,6 +141,9 @@ class Looks:
         if refusal.code in GONE and slot_id is not None:
             fewer = 0 if refusal.code == "slot_blocked" else self._asked(arguments) - 1
             self._tried(slot_id, refusal.details.get("left", fewer))
+
+    def _asked_about(self, *slots: int) -> None:
+        self.asked.append((self.market.world.ticks, among(dict.fromkeys(slots, 0))))
 
     def _asked(self, arguments: Mapping[str, Any]) -> int:
         """Give for how many places a call asked."""
@@ -134,6 +164,7 @@ class Looks:
             if is_new(self.market, row) and row.status == "confirmed":
                 free[row.slot_id] = free.get(row.slot_id, 0) + row.quantity
         self.all.append(Look(as_of, self.market.world.ticks, covers, free))
+        self.asked.append((self.market.world.ticks, covers))
 
 
 def is_new(market: MarketStores, booking: Booking) -> bool:

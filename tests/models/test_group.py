@@ -54,6 +54,7 @@ MANY: Mapping[str, object] = {**PINS, "stand": "many", "rooms": 2**10 - 1, "coac
 NOTHING: Mapping[str, object] = {**PINS, "stand": "none"}
 
 WAIT = Call("wait", {"seconds": 70})
+LOOK = Call("get_slot", {"slot_id": LONE})
 
 
 def played(policy: Policy | str, pins: Mapping[str, object], load: int = 0) -> Episode:
@@ -181,6 +182,6 @@ def test_what_is_still_held_spoils_it() -> None:
 def test_reads_and_mails_are_free_and_waiting_lists_are_not() -> None:
     mail = Call("send_email", {"to": "a@b.example", "subject": "x", "body": "y"})
     end = impossible(f"slots:{LONE}")
-    assert not failing(alone(mail, Call("list_services"), WAIT, end, stand="none"))
+    assert not failing(alone(mail, LOOK, Call("list_services"), WAIT, end, stand="none"))
     line = Call("join_waitlist", {"slot_id": COACH})
-    assert failing(alone(line, WAIT, end, stand="none")) == {"no other row harmed"}
+    assert failing(alone(line, LOOK, WAIT, end, stand="none")) == {"no other row harmed"}

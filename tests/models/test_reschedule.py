@@ -55,6 +55,7 @@ NOTHING: Mapping[str, object] = {**PINS, "stand": "none"}
 MOVE = Call("reschedule_booking", {"booking_id": BOOKING, "slot_id": GOOD})
 CANCEL = Call("cancel_booking", {"booking_id": BOOKING})
 WAIT = Call("wait", {"seconds": 70})
+LOOK = Call("get_slot", {"slot_id": GOOD})
 GIVE_UP = impossible(f"slots:{OLD}")
 
 
@@ -151,8 +152,8 @@ def test_giving_up_early_is_not_enough() -> None:
 
 @pytest.mark.parametrize(("away", "cancels"), [("no", False), ("start", True)])
 def test_a_booking_is_given_up_only_where_the_provider_is_away(away: str, cancels: bool) -> None:
-    right = (WAIT, CANCEL, GIVE_UP) if cancels else (WAIT, GIVE_UP)
-    wrong = (WAIT, GIVE_UP) if cancels else (WAIT, CANCEL, GIVE_UP)
+    right = (LOOK, WAIT, LOOK, CANCEL, GIVE_UP) if cancels else (LOOK, WAIT, GIVE_UP)
+    wrong = (LOOK, WAIT, GIVE_UP) if cancels else (LOOK, WAIT, LOOK, CANCEL, GIVE_UP)
     assert not failing(alone(*right, stand="none", away=away))
     assert failing(alone(*wrong, stand="none", away=away)) == {"left as the request says"}
     assert played("expert", {**NOTHING, "away": away}, load=1).reward == 1_000_000

@@ -211,10 +211,10 @@ class Book(MarketTask):
         return (
             f"You book for customer {instance['customer']}. {wish_of(instance).text()} Book and "
             "pay the best slot that is to be had, and see to it that they have one booking of it, "
-            "confirmed, and no other. Then call finish: outcome done with the booking in refs "
-            "(bookings:ID). If there is none to be had, leave nothing behind and finish with "
-            "outcome impossible: refs name all slots that would have done (slots:ID), or the "
-            "service if it costs too much (services:ID)."
+            "confirmed, and no other; what was free for ten minutes on end could be had. Then call "
+            "finish: outcome done with the booking in refs (bookings:ID). If there is none to be "
+            "had, leave nothing behind and finish with outcome impossible: refs name all slots "
+            "that would have done (slots:ID), or the service if it costs too much (services:ID)."
         )
 
     def brief(self, instance: Instance) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import Criterion
 from simharness.models.marketplace.rules import price_of
-from simharness.models.marketplace.scenarios.bookable import RECENTLY, Bookable
+from simharness.models.marketplace.scenarios.bookable import RECENTLY, Bookable, Moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ class Case(NamedTuple):
         """Tell whether the customer could have had a slot when something else was committed."""
         quantity = self.wish.quantity
         return self.bookable.could_be_had(slot_id, quantity, order, t) or self.bookable.was_left(
-            slot_id, quantity, order
+            {slot_id: quantity}, Moment(order, t)
         )
 
 

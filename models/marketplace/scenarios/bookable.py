@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simharness.api import SECOND
+from simharness.api import SECOND, Criterion
 from simharness.models.marketplace.looks import is_new
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.tables import Booking, Slot
@@ -18,6 +18,11 @@ RECENTLY = 60 * SECOND
 some to look, to think and to act, and what it has set going may take some to settle."""
 CHANCE = 600 * SECOND
 """Whoever leaves a slot alone for so long while it is free could have had it."""
+
+PROMPT = 90 * SECOND
+"""The same where one looks until a deadline, which is near, and the time for which an agent may
+leave off looking: it is told to look once a minute, and thinks for up to 9 seconds before it does.
+"""
 
 
 class Moment(NamedTuple):
@@ -174,19 +179,46 @@ class Bookable:
         told = self.market.looks.said_to_be_gone(slot_id, quantity, t)
         return not told and self.free(slot_id, order - 1) >= quantity
 
-    def was_left(self, slot_id: int, quantity: int, order: int) -> bool:
-        """Tell whether a slot was open for `CHANCE` at any time that ended before a commit."""
+    def could_be_taken(self, needed: Mapping[int, int], moment: Moment) -> bool:
+        """Tell whether slots could be had together by whoever looks until a deadline."""
+        return all(
+            self.could_be_had(key, quantity, *moment) for key, quantity in needed.items()
+        ) or self.was_left(needed, moment, PROMPT)
+
+    def looked(self, slots: Collection[int], t: int) -> Criterion:
+        """Judge whether the agent looked at some slots again and again, up to a tick."""
+        pause = self.market.looks.pause(slots, t)
+        told = f"the longest time without a look was {pause // SECOND} s"
+        return Criterion("looked again and again", pause <= PROMPT, told)
+
+    def was_left(
+        self, needed: Mapping[int, int], moment: Moment, chance: int = CHANCE, start: int = 0
+    ) -> bool:
+        """Tell whether slots were open together for long, before something else was committed.
+
+        Args:
+            needed: Places that are wanted, by slot.
+            moment: When the other thing was committed.
+            chance: How long is long, in ticks.
+            start: The tick from which on they might be taken.
+        """
+        seen = sorted(
+            (vacancy.order, vacancy.t, key, vacancy.open)
+            for key, quantity in needed.items()
+            for vacancy in self.vacancies(key, quantity)
+            if vacancy.order < moment.order
+        )
+        is_open = dict.fromkeys(needed, False)
         since: int | None = None
-        for vacancy in self.vacancies(slot_id, quantity):
-            if vacancy.order >= order:
-                break
-            if vacancy.open and since is None:
-                since = vacancy.t
-            elif not vacancy.open and since is not None:
-                if vacancy.t - since >= CHANCE:
+        for _, t, key, now in seen:
+            is_open[key] = now
+            if not all(is_open.values()):
+                if since is not None and t - since >= chance:
                     return True
                 since = None
-        return False
+            elif since is None:
+                since = max(t, start)
+        return since is not None and moment.t - since >= chance
 
     def hopeless_after(self, slot_id: int, quantity: int, t: int) -> bool:
         """Tell whether a slot was beyond hope at some time from tick `t` on."""

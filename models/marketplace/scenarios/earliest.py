@@ -143,7 +143,8 @@ class Earliest(MarketTask):
             f"that zone):\n{wish.text(CURRENCY, coupon, PERCENT)}\n"
             + (f"{relaxed} Then it is the earliest of those that meet all the rest.\n"
                if relaxed else "")
-            + f"{near} Of slots at one time the cheapest comes first. Others book as well; "
+            + f"{near} Of slots at one time the cheapest comes first; what was free for "
+            "ten minutes on end could be had. Others book as well; "
             "searches may be 3 seconds old, and as_of says up to when they are complete. Release "
             "what you held and don't book. Change nothing else. Once it is paid and confirmed, "
             "finish with the outcome done."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import Criterion
 from simharness.models.marketplace.requirements import Offer, Wish
-from simharness.models.marketplace.scenarios.bookable import RECENTLY, Bookable
+from simharness.models.marketplace.scenarios.bookable import RECENTLY, Bookable, Moment
 from simharness.models.marketplace.scenarios.field import COUPON
 
 if TYPE_CHECKING:
@@ -103,20 +103,31 @@ class Judge:
             slot.id: Rank(level, slot.starts_at, self.offer(slot).price)
             for slot in self.candidates()
             if (level := self.level(slot, percent))
-            and self.bookable.could_be_had(slot.id, self.wish.places, order, t)
+            and (
+                self.bookable.could_be_had(slot.id, self.wish.places, order, t)
+                or self.left(slot.id, Moment(order, t))
+            )
         }
+
+    def left(self, key: int, moment: Moment) -> bool:
+        """Tell whether a slot was left alone for long while it was free, before a moment."""
+        return self.bookable.was_left({key: self.wish.places}, moment)
 
     def in_reach(self, order: int, t: int) -> list[int]:
         """Name the slots that will do and weren't sold out or blocked at any time of the minute.
 
-        A slot that is full by what others hold may be free again in a moment.
+        A slot that is full by what others hold may be free again in a moment. Those that were left
+        alone for long while they were free are named as well.
         """
         moments = self.moments(order, t)
         return [
             slot.id
             for slot in self.candidates()
             if all(self.level(slot, self.percent(o)) for o in moments)
-            and not self.bookable.hopeless_after(slot.id, self.wish.places, t - RECENTLY)
+            and (
+                not self.bookable.hopeless_after(slot.id, self.wish.places, t - RECENTLY)
+                or self.left(slot.id, Moment(order + 1, t))
+            )
         ]
 
     def candidates(self) -> list[Slot]:

@@ -223,7 +223,8 @@ class Group(MarketTask):
             f"{facts['senior_title']!r} with {coaches[2]} where all together costs at most "
             f"{facts['cost_max']} cents. Take both or neither: {text}; otherwise the room named "
             "first, then the coach named first. Give back what you hold as soon as the other can't "
-            f"be had. Others may give places back, so look until {facts['until']}. If you can't "
+            f"be had. Others may give places back, so look at least once a minute, from the start "
+            f"until {facts['until']}. If you can't "
             "have both until then, keep nothing, and call finish with the outcome impossible and, "
             "in refs, one or more of these slots that were still free while the other part wasn't."
         )

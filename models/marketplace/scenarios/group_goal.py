@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.api import Criterion, parse_instant
 from simharness.models.marketplace.preference import rank
-from simharness.models.marketplace.scenarios.bookable import Bookable
+from simharness.models.marketplace.scenarios.bookable import Bookable, Moment
 from simharness.models.marketplace.scenarios.footprint import Footprint, paid_for
 
 if TYPE_CHECKING:
@@ -91,8 +91,14 @@ class Judge:
         rows = self.market.bookings.table.rows
         standing = [rows[key] for key in sorted(self.mine) if rows[key].status == "confirmed"]
         pair = self._pair(standing)
+        world = self.market.world
+        end = Moment(world.order + 1, world.ticks)
+        if pair is not None:
+            # Whoever has one of the two is busy with it.
+            end = min(self.bookable.taken(b) for b in standing)
         return (
             self._both_or_neither(standing, pair),
+            self.bookable.looked(self.needed, end.t),
             self._best(pair, standing, ending) if pair else self._nothing(standing, ending),
             paid_for(self.market, standing),
             self.footprint.criterion(self.mine),
@@ -124,7 +130,7 @@ class Judge:
             return Criterion(name, False, f"both are there, told as {ending.outcome!r}", keys)
         last = max(self.bookable.taken(b) for b in standing)
         for better in self.pairs[: self.pairs.index(pair)]:
-            if self._could_be_had(better, last.order, last.t):
+            if self._could_be_had(better, last):
                 told = f"slots:{better.room} and slots:{better.coach} are better and were free"
                 return Criterion(name, False, told, keys)
         told = f"none better than slots:{pair.room} and slots:{pair.coach} was free"
@@ -138,7 +144,7 @@ class Judge:
         if standing:
             return Criterion(name, False, "something was booked")
         for pair in self.pairs:
-            if self._could_be_had(pair, order + 1, t):
+            if self._could_be_had(pair, Moment(order + 1, t)):
                 told = f"slots:{pair.room} and slots:{pair.coach} could be had"
                 return Criterion(name, False, told, (f"slots:{pair.room}", f"slots:{pair.coach}"))
         if world.instant < parse_instant(self.facts["until"]):
@@ -154,8 +160,6 @@ class Judge:
             return Criterion(name, False, told)
         return Criterion(name, True, f"{', '.join(ending.refs)} had no counterpart")
 
-    def _could_be_had(self, pair: Pair, order: int, t: int) -> bool:
-        return all(
-            self.bookable.could_be_had(key, self.needed[key], order, t)
-            for key in (pair.room, pair.coach)
-        )
+    def _could_be_had(self, pair: Pair, moment: Moment) -> bool:
+        needed = {key: self.needed[key] for key in (pair.room, pair.coach)}
+        return self.bookable.could_be_taken(needed, moment)

@@ -211,9 +211,10 @@ class Reschedule(MarketTask):
             f"{facts['long_title']!r} at {facts['long_provider']} in the same time will do, chosen "
             f"alike, if they cost at most {facts['extra_max']} cents more in all than the old: "
             "book and pay them, then cancel the old booking. Others may give places back, so look "
-            f"until {facts['until']}. If nothing that fits can be had until then, keep the booking "
-            "as it is, or cancel it if its slot is blocked, since its provider is away then; and "
-            "call finish with the outcome impossible and that slot in refs."
+            f"at least once a minute, from the start until {facts['until']}. If nothing that fits "
+            "can be had until then, keep the booking as it is, or cancel it if its slot is "
+            "blocked, since its provider is away then; and call finish with the outcome impossible "
+            "and that slot in refs."
         )
 
     def brief(self, instance: Instance) -> dict[str, Any]:

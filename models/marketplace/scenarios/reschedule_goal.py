@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.api import Criterion, parse_instant
 from simharness.models.marketplace.preference import rank
-from simharness.models.marketplace.scenarios.bookable import Bookable
+from simharness.models.marketplace.scenarios.bookable import Bookable, Moment
 from simharness.models.marketplace.scenarios.footprint import Footprint, paid_for
 
 if TYPE_CHECKING:
@@ -82,8 +82,11 @@ class Judge:
             if (row := self.bookings.rows[key]).status == "confirmed"
         ]
         moved = [b for b in standing if b.slot_id != self.first.slot_id]
+        world = self.market.world
+        end = self.bookable.taken(moved[0]).t if moved else world.ticks
         return (
             self._one_place(standing),
+            self.bookable.looked([option.slot_id for option in self.options], end),
             self._best(standing[0], ending) if moved else self._left(standing, ending),
             self._never_without(),
             paid_for(self.market, standing),
@@ -115,13 +118,13 @@ class Judge:
         for option in self.options:
             if option >= chosen:
                 break
-            if self._could_be_had(option, took.order, took.t):
+            if self._could_be_had(option, took):
                 told = f"slots:{option.slot_id} is better than slots:{booking.slot_id} and was free"
                 return Criterion(name, False, told, (*keys, f"slots:{option.slot_id}.taken"))
         return Criterion(name, True, f"none better than slots:{booking.slot_id} was free", keys)
 
-    def _could_be_had(self, option: Option, order: int, t: int) -> bool:
-        return self.bookable.could_be_had(option.slot_id, self.first.quantity, order, t)
+    def _could_be_had(self, option: Option, moment: Moment) -> bool:
+        return self.bookable.could_be_taken({option.slot_id: self.first.quantity}, moment)
 
     # --- not moved --------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class Judge:
         world = self.market.world
         order, t = world.order, world.ticks
         for option in self.options:
-            if self._could_be_had(option, order + 1, t):
+            if self._could_be_had(option, Moment(order + 1, t)):
                 told = f"slots:{option.slot_id} fits and is free, slots:{old_slot} was left"
                 return Criterion(name, False, told, (*keys, f"slots:{option.slot_id}.taken"))
         if world.instant < parse_instant(self.facts["until"]):

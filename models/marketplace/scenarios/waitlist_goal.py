@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from simharness.api import Ending
     from simharness.models.marketplace.product import Marketplace
     from simharness.models.marketplace.requirements import Wish
+    from simharness.models.marketplace.scenarios.bookable import Moment
     from simharness.models.marketplace.scenarios.field import Ids
     from simharness.models.marketplace.tables import Booking, Slot
 
@@ -60,6 +61,10 @@ class Judge(earliest_goal.Judge):
     def level(self, slot: Slot, percent: int) -> int:
         """Tell how good a slot is instead of the wanted one."""
         return 0 if slot.id == self.wanted or not self.fallback else super().level(slot, percent)
+
+    def left(self, key: int, moment: Moment) -> bool:
+        """Tell whether a slot was left alone for long, since the agent had been allowed to it."""
+        return self.bookable.was_left({key: self.wish.places}, moment, start=self.until)
 
     @property
     def elsewhere(self) -> list[Booking]:
