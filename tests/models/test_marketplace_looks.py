@@ -10,13 +10,13 @@ from simharness.env import make_plan
 from simharness.episode.episode import Episode
 from simharness.episode.play import drive
 from simharness.episode.transcript import RawCall
-from simharness.kernel.operation import Actor
+from simharness.kernel.operation import Actor, Operation
 from simharness.models.marketplace.scenarios.earliest_goal import NEAR
 from simharness.models.marketplace.scenarios.field import own_ids
 from simharness.product.policy import Call
 from simharness.units import SECOND
 from tests.models import test_earliest, test_waitlist
-from tests.models.playing import acting, buying, failing
+from tests.models.playing import DONE, acting, answers, buying, failing
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -34,8 +34,13 @@ RIVAL = 9
 class Company:
     """An episode of nobody but the agent and a rival, who does as a test says."""
 
-    def __init__(self, scenario: str, pins: Mapping[str, object]) -> None:
-        config = {f"instance.{name}": value for name, value in pins.items()}
+    def __init__(
+        self,
+        scenario: str,
+        pins: Mapping[str, object],
+        knobs: Mapping[str, object] | None = None,
+    ) -> None:
+        config = {f"instance.{name}": value for name, value in pins.items()} | {**(knobs or {})}
         self.episode = Episode(make_plan(scenario, 1, load=0, config=config))
         self.market = cast("Marketplace", self.episode.product)
         self.rival = Actor(self.market.world, "rival", RIVAL)
@@ -49,6 +54,17 @@ class Company:
             self.hold = hold.id
 
         self.market.world.spawn("rival/takes", act())
+
+    def lock(self, slot_id: int, seconds: int) -> None:
+        """Let a desk have the form of a slot open for some seconds."""
+
+        def act() -> Generator[Any, Any, None]:
+            op = Operation(self.market.world, Actor(self.market.world, "desk", 0), 0)
+            edit = yield from self.market.slots.edit(op, slot_id)
+            yield self.market.world.timer(seconds * SECOND)
+            edit.close()
+
+        self.market.world.spawn("desk/opens", act())
 
     def let_go(self) -> None:
         """Let the rival give back in a moment what they hold."""
@@ -128,6 +144,44 @@ def test_a_refusal_of_something_else_is_no_excuse(what: str) -> None:
     assert refused.value["code"] == "slot_taken"
     assert refused.value["slot_id"] == (FULL if "full" in what else BEST)
     assert failing(company.episode) == {"the earliest"}
+
+
+@pytest.mark.parametrize(("places", "failed"), [(1, set[str]()), (20, {"the earliest"})])
+def test_a_lock_excuses_only_who_tried_for_what_they_want(places: int, failed: set[str]) -> None:
+    """Whoever asks for twenty until a desk's lock refuses would have been refused anyway."""
+    knobs = {"slots.write.lock_wait": "1s"}
+    company = Company(test_earliest.SCENARIO, test_earliest.PLAIN, knobs)
+    company.lock(BEST, 20)
+    policy = acting(
+        Call("hold_slot", {"slot_id": BEST, "quantity": places}),
+        Call("wait", {"seconds": 30}),
+        last=buying(SECOND_BEST),
+    )
+    drive(company.episode, policy)
+    assert answers(company.episode, "hold_slot")[0]["code"] == "locked"
+    assert failing(company.episode) == failed
+
+
+def test_a_place_that_one_moved_away_from_is_no_excuse() -> None:
+    """It looks at its slot, which is full by its own booking, and moves that to a worse one."""
+    company = Company(test_earliest.SCENARIO, test_earliest.PLAIN)
+    third = test_earliest.fitting(test_earliest.PLAIN)[2]
+
+    def policy(task: Task) -> Play:
+        company.take(BEST)
+        yield PAUSE
+        yield LOOKS["reads"]
+        look = Call("get_slot", {"slot_id": SECOND_BEST})
+        yield from buying(SECOND_BEST, end=look)(task)
+        yield LOOKS["reads"]
+        rows = company.market.bookings.table.where(slot_id=SECOND_BEST)
+        yield Call("reschedule_booking", {"booking_id": rows[-1].id, "slot_id": third})
+        yield DONE
+
+    drive(company.episode, policy)
+    (wrong,) = [c for c in company.episode.criteria if not c.holds]
+    assert f"slots:{SECOND_BEST} could be had" in wrong.evidence
+    assert f"slots:{BEST} could" not in wrong.evidence
 
 
 def test_a_place_that_one_has_booked_oneself_is_no_excuse() -> None:
