@@ -67,7 +67,7 @@ class Group(MarketTask):
         "the customer has a confirmed, paid booking of a room and one of a coach at one time, than "
         "which by the request no better pair could be booked then, or, where no pair could at the "
         "deadline, neither and nothing held, with impossible and free slots that lacked their "
-        "counterpart as refs; no other row harmed"
+        "counterpart as refs; the agent never left off looking; no other row harmed"
     )
     steps_max = 90
     policies: ClassVar[Mapping[str, Policy]] = {"expert": group.expert, **coping.COPING}

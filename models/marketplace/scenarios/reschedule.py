@@ -63,7 +63,8 @@ class Reschedule(MarketTask):
         "at every instant the customer had a place, and in the end has exactly one confirmed, paid "
         "booking: on a slot better than which by the request none could be booked then, or, where "
         "nothing that fits could at the deadline, on the old one, or none when its provider is "
-        "away, with impossible and the old slot as ref; no other row harmed"
+        "away, with impossible and the old slot as ref; the agent never left off looking; no other "
+        "row harmed"
     )
     steps_max = 90
     policies: ClassVar[Mapping[str, Policy]] = {
