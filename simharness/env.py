@@ -87,16 +87,26 @@ class Env:
 
     `on_harness` says what happens when an observation breaks its contract: `raise` throws
     ContractBreach, `cut` ends the episode with reward None, `mark` only flags it in the verdict.
+    `policy` names in the recording who plays, and `about` is what its INFO frame says besides.
     """
 
-    def __init__(self, plan: Plan, *, on_harness: str = "raise") -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        on_harness: str = "raise",
+        policy: str = "caller",
+        about: Mapping[str, str | int] | None = None,
+    ) -> None:
         if on_harness not in ON_HARNESS:
             raise UsageError(
                 f"on_harness {on_harness!r} is not known", "use " + ", ".join(ON_HARNESS)
             )
         self.plan = plan
         self.on_harness = on_harness
-        self.episode = new_episode(plan, "caller")
+        self.policy = policy
+        self.about = about
+        self.episode = new_episode(plan, policy, about=about)
         self.verdict: Verdict | None = None
         self._cut = False
         self._fresh = True
@@ -111,7 +121,7 @@ class Env:
             self.plan = with_seed(self.plan, number)
             self._fresh = False
         if not self._fresh:
-            self.episode = new_episode(self.plan, "caller")
+            self.episode = new_episode(self.plan, self.policy, about=self.about)
         self._fresh = False
         self._cut = False
         self.verdict = None
@@ -163,7 +173,7 @@ class Env:
         inputs = self.episode.inputs
         if not 0 <= step <= len(inputs):
             raise UsageError(f"can't branch at step {step}", f"give 0 to {len(inputs)}")
-        twin = Env(self.plan, on_harness=self.on_harness)
+        twin = Env(self.plan, on_harness=self.on_harness, policy=self.policy, about=self.about)
         for given in inputs[:step]:
             twin.episode.send(given)
         twin._fresh = False

@@ -2,7 +2,12 @@
 
 SimharnessError             everything this package raises on purpose                      exit code
 ├── UsageError              what the caller asked for can't be done; says what would be            2
-│   └── UnknownName         a name that isn't known; lists the near ones
+│   ├── UnknownName         a name that isn't known; lists the near ones
+│   └── SessionError        a server's session can't do what was asked
+│       ├── NoSession       there is none of this name, or it is over
+│       ├── NoEpisode       it has no episode that goes on: none was begun, or it has ended
+│       ├── OutOfStep       the caller takes it to be at another step, as after a lost answer
+│       └── AtCapacity      there is room for no further one, or its turn didn't come
 ├── RecordingError          a recording can't be read or written                                   2
 │   ├── DamagedRecording    bytes that fail a check: flipped, foreign, or from the future
 │   ├── TruncatedRecording  a whole prefix and no footer, where a whole one is needed
@@ -18,7 +23,8 @@ SimharnessError             everything this package raises on purpose           
     ├── ContractBreach      an observation broke its view's contract (`on_harness="raise"`)
     ├── HarnessUnhealthy    too many bad episodes; carries the rate
     ├── ForbiddenCall       a product called what would make a seed mean something else
-    └── SandboxFailed       the sandbox failed, and not the program in it
+    ├── SandboxFailed       the sandbox failed, and not the program in it
+    └── CallOverdue         a call took longer, in real time, than a server allows
 
 Every class takes its message first and keyword-free extras after it, all kept in `.args`: SimPy
 copies a failure as `type(e)(*e.args)`, and worker processes pickle it.
@@ -77,6 +83,36 @@ class UnknownName(UsageError):
         else:
             hint = f"known: {', '.join(names[:8])} and {len(names) - 8} more"
         return cls(f"no {kind} named {name!r}", hint)
+
+
+class SessionError(UsageError):
+    """A server's session can't do what was asked; those of others are as they were."""
+
+    code = "SH-SES-001"
+
+
+class NoSession(SessionError):
+    """There is no session of this name: there never was, or it is over."""
+
+    code = "SH-SES-002"
+
+
+class NoEpisode(SessionError):
+    """A session has no episode that goes on: none was begun, or it has ended."""
+
+    code = "SH-SES-003"
+
+
+class OutOfStep(SessionError):
+    """The caller takes an episode to be at another step, as after an answer that was lost."""
+
+    code = "SH-SES-004"
+
+
+class AtCapacity(SessionError):
+    """There is no room for a further session, or the turn of a call didn't come."""
+
+    code = "SH-SES-005"
 
 
 class RecordingError(SimharnessError):
@@ -198,3 +234,9 @@ class SandboxFailed(HarnessError):
     """The sandbox failed, and not the program in it: tried twice, so the episode has no number."""
 
     code = "SH-HAR-007"
+
+
+class CallOverdue(HarnessError):
+    """A call took longer, in real time, than a server allows."""
+
+    code = "SH-HAR-008"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BROKE = "broke"
 """Field with the sentence that says how an episode broke that could not go on."""
+PAYLOADS_MAX = 1024
+"""Payloads that are kept; a server goes on for long, and may play one seed any number of times."""
 # Plain dicts, because mypy doesn't take a class for the hashable that `lru_cache` wants.
 _SOURCES: dict[type[Product], dict[str, str]] = {}
 _PAYLOADS: dict[tuple[object, ...], bytes] = {}
@@ -37,6 +39,8 @@ def info_payload(
         info = {**versions(), "policy": policy, "sources": sources(product), **(more or {})}
         payload = pack([FrameType.INFO, info])
         if BROKE not in info:
+            if len(_PAYLOADS) >= PAYLOADS_MAX:
+                _PAYLOADS.clear()
             _PAYLOADS[key] = payload
     return payload
 

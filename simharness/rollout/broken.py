@@ -1,7 +1,8 @@
 """Episodes that broke where no step could be told so: before the first, between two, or for good.
 
 What there is of such an episode is recorded all the same: its plan, the frames up to where it
-broke, the cause in its INFO frame, and a verdict against the harness.
+broke, the cause in its INFO frame, and a verdict against the harness. So is one that its agent left
+before its end, with a verdict against neither side.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 RAISED, HUNG, LOST = "H810", "H811", "H812"
 """Codes: something raised, the episode hit the limit of real time, its process was lost."""
+LEFT = "X812"
+"""Code of an episode that whoever played it left before its end."""
+CODES = (RAISED, HUNG, LOST, LEFT)
 
 
 def cause_of(error: BaseException) -> str:
@@ -56,7 +60,7 @@ def broken_verdict(cause: str, code: str, step: int) -> Verdict:
         effect=Effect.HINDERED,
     )
     return Verdict(
-        kind=Class.HARNESS,
+        kind=Class.EXTERNAL if code == LEFT else Class.HARNESS,
         primary=code,
         proof=Proof.NONE,
         valid=False,
@@ -76,7 +80,7 @@ def verdict_of(record: EpisodeRecord) -> Verdict:
     """Give the verdict on a recorded episode that broke; no rows bear it out."""
     told: Mapping[str, Any] = record.verdict or {}
     code = told.get("primary")
-    code = code if code in (RAISED, HUNG, LOST) else RAISED
+    code = code if code in CODES else RAISED
     return broken_verdict(str(record.info[BROKE]), code, len(record.inputs))
 
 
@@ -111,6 +115,17 @@ def close_broken(
         episode.recorder.footer(steps, writer.chain)
     else:
         writer.write(footer_payload(steps, rows, writer.chain), FrameType.FOOTER)
+    return verdict
+
+
+def close_early(
+    episode: Episode, policy: str, about: Mapping[str, str | int], cause: str, code: str
+) -> Verdict:
+    """Record that an episode in memory has come to no end of its own, behind its own frames."""
+    product = type(episode.product)
+    episode.recorder.info(info_payload(product, policy, {**about, BROKE: cause}))
+    verdict = broken_verdict(cause, code, episode.count)
+    episode.close(verdict.record())
     return verdict
 
 

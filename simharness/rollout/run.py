@@ -19,7 +19,7 @@ from simharness.rollout.engine import Local, Lost, Played, Sealed
 from simharness.rollout.groups import Refill, write_groups
 from simharness.rollout.interrupt import stop_asked
 from simharness.rollout.pool import Pool, processors
-from simharness.rollout.store import RunStore, read_about
+from simharness.rollout.store import RunStore, asked_about, read_about
 from simharness.rollout.summary import Summary
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def run(
     RecordingError when the disk is full or refuses; such a run can be resumed.
     """
     check(request)
-    store = RunStore.create(folder, request)
-    return Rollout(store, [], progress, breaker=breaker).go(engine or local_engine(0))
+    store = RunStore.create(folder, asked_about(request))
+    return Rollout(request, store, [], progress, breaker=breaker).go(engine or local_engine(0))
 
 
 def resume(
@@ -101,19 +101,26 @@ def resume(
     Raises what `run` raises, and UsageError for what is no run, is being written, or was begun by
     other code.
     """
-    check(read_about(folder)[1])
+    _, request = read_about(folder)
+    check(request)
     store, lines = RunStore.reopen(folder)
-    return Rollout(store, lines, progress, breaker=breaker).go(engine or local_engine(0))
+    return Rollout(request, store, lines, progress, breaker=breaker).go(engine or local_engine(0))
 
 
 class Rollout:
     """One run under way."""
 
     def __init__(
-        self, store: RunStore, lines: list[Line], progress: Progress | None, *, breaker: bool
+        self,
+        request: Request,
+        store: RunStore,
+        lines: list[Line],
+        progress: Progress | None,
+        *,
+        breaker: bool,
     ) -> None:
+        self._request = request
         self._store = store
-        request = store.request
         self._breaker = Breaker(grouped=request.group > 1) if breaker else None
         self._refill = Refill(request) if request.group > 1 else None
         self._progress = progress
@@ -124,7 +131,7 @@ class Rollout:
 
     def go(self, engines: Engines) -> Result:
         """Play what is left: first what was asked for, then what replaces dropped groups."""
-        request, result = self._store.request, self.result
+        request, result = self._request, self.result
         try:
             if self._breaker is not None and self._breaker.test.answer is Gate.FAIL:
                 result.stopped = BREAKER
@@ -171,9 +178,9 @@ class Rollout:
 
     def _next(self, played: Iterable[Entry]) -> list[Entry]:
         """Give what is played in the next round."""
-        if self._refill is None or not self._store.request.refill or self.result.stopped:
+        if self._refill is None or not self._request.refill or self.result.stopped:
             return []
-        again = played if isinstance(played, list) else self._store.request.entries()
+        again = played if isinstance(played, list) else self._request.entries()
         return self._refill.after(list(again))
 
     def _play(self, engine: Engine, blocks: Iterator[Block]) -> None:

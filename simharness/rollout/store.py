@@ -12,7 +12,7 @@ import os
 import shlex
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness import __version__
 from simharness.errors import UsageError
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from simharness.rollout.request import Request
 
 ABOUT = "run.json"
+ASKED = "asked"
+"""Field of `run.json` with the request of a run that was asked for, and thus may be resumed."""
 ORPHANS = 10.0
 """Seconds that a run waits for the workers of another one, which was killed, to end."""
 
@@ -56,7 +58,7 @@ def create_folder(path: Path) -> Path:
 def not_empty(path: Path) -> UsageError:
     """Build the error for a folder that holds something, such as a run that may be resumed."""
     hint = "give -o another folder, or remove this one"
-    if (path / ABOUT).is_file():
+    if (path / ABOUT).is_file() and ASKED in read_json(path / ABOUT):
         again = shlex.join(["simharness", "run", "--resume", str(path)])
         hint = f"to go on with the run in it: {again}; else {hint}"
     return UsageError(f"folder {str(path)!r} is not empty", hint)
@@ -88,7 +90,6 @@ class RunStore:
     """A run directory that is held by this process: nobody else may write to it meanwhile."""
 
     folder: Path
-    request: Request
     lock: int
     """Descriptor of the lock; whoever inherits it holds the folder too."""
     done: dict[str, int] = field(default_factory=dict[str, int])
@@ -97,12 +98,14 @@ class RunStore:
     _verdicts: TextIOWrapper | None = None
 
     @classmethod
-    def create(cls, folder: Path, request: Request) -> RunStore:
-        """Make a new run directory. Raises UsageError, RecordingError."""
-        store = cls(create_folder(folder), request, hold(folder))
+    def create(cls, folder: Path, about: Mapping[str, Any]) -> RunStore:
+        """Make a new run directory; `about` is what its `run.json` says of it besides.
+
+        Raises UsageError, RecordingError.
+        """
+        store = cls(create_folder(folder), hold(folder))
         store._about = {
-            "asked": request.record(),
-            "episodes": len(request),
+            **about,
             "block": BLOCK,
             "done": None,
             "stopped": "",
@@ -118,8 +121,8 @@ class RunStore:
         Raises UsageError for what is no run, and while another process writes it; RecordingError
         for what can't be read.
         """
-        about, request = read_about(folder)
-        store = cls(folder, request, hold(folder))
+        about, _ = read_about(folder)
+        store = cls(folder, hold(folder))
         store._about = {**about, "done": None, "stopped": ""}
         lines = list(recorded_lines(folder))
         for line in lines:
@@ -180,18 +183,40 @@ class RunStore:
             os.close(self.lock)
 
 
+def asked_about(request: Request) -> dict[str, Any]:
+    """Give what `run.json` says of a run that was asked for."""
+    return {ASKED: request.record(), "episodes": len(request)}
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """Read a `run.json`; what can't be read says nothing. Raises RecordingError from the system."""
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise from_os_error("read", path, error) from error
+    except ValueError:
+        return {}
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
 def read_about(folder: Path) -> tuple[Mapping[str, Any], Request]:
-    """Read what a run was asked for. Raises UsageError for what is no run of this version."""
+    """Read what a run was asked for.
+
+    Raises UsageError for what is no run of this version, or was never asked for as a whole.
+    """
     path = folder / ABOUT
     if not path.is_file():
         raise UsageError(f"{str(folder)!r} is no run", f"give a folder with a {ABOUT} in it")
+    about = read_json(path)
+    if about and ASKED not in about:
+        raise UsageError(
+            f"{str(folder)!r} holds what clients of a server have played, and can't be resumed",
+            "serve into another folder, and give the commands both",
+        )
     try:
-        about: Any = json.loads(path.read_text(encoding="utf-8"))
         if about["block"] != BLOCK:
             raise ValueError(f"blocks of {about['block']}")
-        return about, read_request(about["asked"])
-    except OSError as error:
-        raise from_os_error("read", path, error) from error
+        return about, read_request(about[ASKED])
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{str(path)!r} is not as this version writes it ({type(error).__name__}: {error})",
