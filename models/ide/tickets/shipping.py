@@ -139,6 +139,8 @@ BUGS = {
             {"rounded": "round(hundredths / 100)"},
             {"rounded": "-(-hundredths // 100)"},
             {"sum": "hundredths = $BASE * percent // 100 * 100 + $STEP * steps * percent"},
+            # With some prices half a cent is all that is ever left, and always of an odd cent.
+            {"rounded": "(hundredths + 49) // 100"},
         ),
         (
             "Some prices are a cent too low. It depends on the $region and on the weight.",

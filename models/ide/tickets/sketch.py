@@ -43,6 +43,8 @@ EXAMPLE_MAX = 160
 """Characters of an example that a ticket tells."""
 EXPECTED = ("", "ValueError", "KeyError")
 """Exceptions that a test might well expect."""
+MISSES_MAX = 3
+"""Near misses of a ticket. A bug may have more halves, since some may be right by chance."""
 FUTURE = ("Fix $topic", "Follow the docstring again in $topic", "Correct $topic")
 
 
@@ -157,7 +159,7 @@ def make_ticket(draw: Draw, sketch: Sketch) -> Ticket:
     )
     near = {text: Program({**others, path: text}) for text in texts.halves}
     told_apart = {text: differing(sketch, right, program) for text, program in near.items()}
-    misses = [text for text, probes in told_apart.items() if probes is not None]
+    misses = [text for text, probes in told_apart.items() if probes is not None][:MISSES_MAX]
     more = [probe for text in misses for probe in told_apart[text] or ()]
     more += differing(sketch, right, wrong) or ()
     module = f"{package}.{sketch.module}"
