@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from simharness.errors import UsageError
+
 NAME = "simharness"
 SETUP = "setup.cfg"
 """What shows that a folder is a checkout."""
@@ -24,6 +26,14 @@ def to_install(requirement: str) -> str:
         return f"pip install {requirement!r}"
     place = "." if source == Path.cwd() else str(source)
     return f"pip install {'-e ' if edits else ''}{place + bracket + extra!r}"
+
+
+def absent(library: str, error: ImportError, extra: str = "") -> UsageError:
+    """Build the error for a library that can't be imported; the extra is called as it, or so."""
+    return UsageError(
+        f"{library} can't be imported: {error}",
+        f"run: {to_install(f'{NAME}[{extra or library}]')}",
+    )
 
 
 def source_of() -> tuple[Path | None, bool]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,17 +18,19 @@ from simharness.models.crm import Crm
 from simharness.models.marketplace import Marketplace
 from simharness.recording.format import FORMAT
 from simharness.rollout.soak import soak
+from tests.pages import FENCE, ROOT, block_after, text_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 binom: Any = import_module("scipy.stats").binom
 
-ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [README, ROOT / "CHANGELOG.md", *DOCS]
 
 README_LINES_MAX = 150
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -39,18 +40,6 @@ MACHINE_PATH = re.compile(
 )
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-
-
-def text_of(page: Path) -> str:
-    return page.read_text(encoding="utf-8")
-
-
-def block_after(page: Path, marker: str) -> str:
-    """Give the fenced block that follows a comment."""
-    text = text_of(page)
-    match = FENCE.search(text, text.index(f"<!-- {marker} -->"))
-    assert match is not None
-    return match[2]
 
 
 def prose(text: str) -> str:
