@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AGE_MAX = 120 * SECOND
 """Simulated time after which a look says nothing any more."""
+LEARN = 120 * SECOND
+"""Simulated time in which an agent may find out what there is, before it looks at any of it."""
 GONE = ("slot_taken", "sold_out", "slot_blocked", "locked")
 """Refusals that say of a slot that so many places of it can't be had now."""
 
@@ -53,6 +55,8 @@ class Looks:
         self.asked: list[tuple[int, Callable[[Slot], bool]]] = []
         """When it looked at slots, or tried for one, and at which; where nothing was answered in
         time, at any."""
+        self.calls: list[int] = []
+        """When it made calls of any kind."""
         self.held: list[int] = []
         """Holds that the agent was told it has; what it keeps itself is free for it."""
 
@@ -61,6 +65,7 @@ class Looks:
     ) -> Answer[Any]:
         """Make a call of the agent's, and take note of what its answer says of slots."""
         self.agent, self.customer_id = op.owner, op.actor.identity
+        self.calls.append(self.market.world.ticks)
         try:
             answer = yield from steps
         except Refused as refusal:
@@ -95,10 +100,15 @@ class Looks:
         return look is not None and look.free.get(slot_id, 0) < places
 
     def pause(self, slots: Collection[int], t: int) -> int:
-        """Give the longest time, up to a tick, for which the agent looked at none of some slots."""
+        """Give the longest time, up to a tick, for which the agent looked at none of some slots.
+
+        Before it looks, for the first two minutes, whatever it asks is to find out what there is.
+        """
         rows = [row for key in slots if (row := self.market.slots.true(key)) is not None]
         times = [then for then, covers in self.asked if then < t and any(map(covers, rows))]
-        return max(b - a for a, b in pairwise([0, *times, t]))
+        first = min([*times, t, LEARN])
+        learning = [then for then in self.calls if then < first]
+        return max(b - a for a, b in pairwise([0, *learning, *times, t]))
 
     def _unheard(self) -> None:
         """Take note that the agent asked about slots, and that nothing was answered in time."""

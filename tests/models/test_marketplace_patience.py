@@ -81,6 +81,15 @@ def test_searches_of_something_else_are_no_looks() -> None:
     assert failing(play(scenario, acting(*acts, end), 1, pins)) == {"looked again and again"}
 
 
+def test_there_is_time_to_learn_what_there_is() -> None:
+    scenario, pins, look, end = TASKS["group"]
+    learn, half = Call("list_services"), Call("wait", {"seconds": 35})
+    acts = (half, learn, half, learn, half, learn, look, MINUTE, look)
+    assert not failing(play(scenario, acting(*acts, end), 1, pins))
+    asleep = (half, learn, half, learn, MINUTE, learn, MINUTE, learn, look)
+    assert failing(play(scenario, acting(*asleep, end), 1, pins)) == {"looked again and again"}
+
+
 @pytest.mark.parametrize("tool", ["slot_changes", "hold_slots"])
 def test_the_feed_and_tries_are_looks(tool: str) -> None:
     scenario, pins, _, end = TASKS["group"]
