@@ -28,6 +28,7 @@ COMMANDS = {
         "products, scenarios, faults, policies, tools, knobs, codes",
     ),
     "run": ("simharness.cli.run", "run episodes and write a run directory"),
+    "play": ("simharness.cli.play", "play the agent yourself, in the terminal"),
     "index": ("simharness.cli.index", "make the catalogue of a run again from its recordings"),
     "replay": ("simharness.cli.replay", "replay recordings, bit for bit"),
     "show": ("simharness.cli.show", "what the agent saw, against what was true"),

@@ -10,9 +10,8 @@ import click
 
 from simharness.blame.sightings import sightings
 from simharness.cli.output import reward_text, table
-from simharness.cli.show import truth_lines
+from simharness.cli.truth import WHO, truth_lines
 from simharness.cli.view import write_page
-from simharness.cli.whatif import WHO
 from simharness.env import Outcome, finish, make_plan, new_episode
 from simharness.episode.policies import PolicySource
 from simharness.episode.replay import replay

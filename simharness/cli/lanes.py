@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simharness.cli.output import counted, cut
+from simharness.cli.truth import about, is_agents
 from simharness.review.lanes import lanes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from simharness.blame.sightings import Sighting
     from simharness.findings.story import Exchange, Story
 
 NAME_WIDTH = 15
 WIDTH_MAX = 120
+PLACES = ("checked", "hold", "holdend")
+"""Kinds of moves that are about places, and not about money."""
+LAST = ("taken", "ledger")
+"""Marks of places and money that cover others in their column."""
 VIEWS_MAX = 4
 LOCKS_MAX = 3
 BARS = " ▁▂▃▄▅▆▇█"
@@ -44,10 +49,41 @@ GLYPHS: dict[str, tuple[str, str, str]] = {
     "hold": ("█", "#", "cyan"),
     "wait": ("░", ".", "yellow"),
     "fault": ("─", "-", "red"),
+    "checked": ("?", "?", "cyan"),
+    "holdend": ("□", "e", "cyan"),
+    "taken": ("■", "T", "yellow"),
+    "gateway": ("▷", "a", "cyan"),
+    "gatewayend": ("◁", "b", "cyan"),
+    "ledger": ("$", "$", "yellow"),
     "held": ("✓", "+", "green"),
     "failed": ("✕", "x", "red"),
 }
 """Each mark in Unicode, in ASCII, and its colour; later marks of a column cover earlier ones."""
+WORDS = {
+    "answer": "answer",
+    "hit": "cache hit",
+    "read": "read",
+    "write": "write",
+    "refused": "refused",
+    "text": "text",
+    "lag": "old",
+    "broken": "older than allowed",
+    "change": "change by others",
+    "invalidate": "invalidated",
+    "drop": "invalidation lost",
+    "hold": "held",
+    "wait": "waited",
+    "checked": "looked",
+    "taken": "took a place",
+    "holdend": "its end",
+    "gateway": "payment asked",
+    "gatewayend": "payment answered",
+    "ledger": "money moved",
+    "fault": "in force",
+    "held": "goal met",
+    "failed": "goal not met",
+}
+"""What each mark means; those that are alike stand together in the legend."""
 
 
 class Canvas:
@@ -57,6 +93,8 @@ class Canvas:
         self.end = max(1, end)
         self.cells = width - NAME_WIDTH - 1
         self.unicode = unicode
+        self.used: set[str] = set()
+        """Marks that were drawn."""
 
     def column(self, t: int) -> int:
         """Give the cell of an instant."""
@@ -72,6 +110,7 @@ class Canvas:
         cells: list[tuple[str, str]] = [(" ", "")] * self.cells
         for column, what in marks:
             cells[column] = self.mark(what)
+            self.used.add(what)
         styled = (click.style(c, fg=colour) if colour else c for c, colour in cells)
         return f"{cut(name, NAME_WIDTH):<{NAME_WIDTH}} {''.join(styled)}"
 
@@ -91,18 +130,27 @@ class Canvas:
             yield column, what
 
 
-def print_lanes(story: Story, seen: Sequence[Sighting], faults: Sequence[str]) -> None:
-    """Print the lanes of an episode, as wide as the terminal or 80 columns."""
+def print_lanes(
+    story: Story, seen: Sequence[Sighting], faults: Sequence[str], keys: Collection[str] = ()
+) -> None:
+    """Print the lanes of an episode, as wide as the terminal or 80 columns.
+
+    `keys` are the rows that findings are about.
+    """
     width = min(shutil.get_terminal_size().columns, WIDTH_MAX)
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
     end = story.rows[-1].t if story.rows else 0
     canvas = Canvas(end, max(width, NAME_WIDTH + 20), unicode=encoding.startswith("utf"))
-    for line in lane_lines(canvas, story, seen, faults):
+    for line in lane_lines(canvas, story, seen, faults, keys):
         click.echo(line.rstrip())
 
 
 def lane_lines(
-    canvas: Canvas, story: Story, seen: Sequence[Sighting], faults: Sequence[str]
+    canvas: Canvas,
+    story: Story,
+    seen: Sequence[Sighting],
+    faults: Sequence[str],
+    keys: Collection[str] = (),
 ) -> Iterator[str]:
     """Give the lanes, a line each, and what their marks mean."""
     lanes = lanes_of(story, (), faults)
@@ -124,6 +172,8 @@ def lane_lines(
         spans = (s for s in lock["spans"] if s["kind"] in ("hold", "wait"))
         marks = (m for s in spans for m in canvas.span(s["from"], s["to"], s["kind"]))
         yield canvas.row(f"lock {lock['lock']}", marks)
+    for name, moved in move_marks(canvas, about(lanes["moves"], keys)):
+        yield canvas.row(name, moved)
     for fault in lanes["faults"]:
         marks = (m for start, stop in fault["spans"] for m in canvas.span(start, stop, "fault"))
         yield canvas.row("fault", marks)
@@ -214,16 +264,37 @@ def grade_marks(canvas: Canvas, grades: Sequence[Mapping[str, Any]]) -> Iterator
         yield canvas.column(judged[-1]["t"]), what
 
 
+def move_marks(
+    canvas: Canvas, moves: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Give a lane for the places and money of the agent, and one for those of others.
+
+    What was taken or moved covers what was only looked for or asked.
+    """
+    for whose, mine in (("agent's", True), ("others'", False)):
+        for what, places in (("places", True), ("money", False)):
+            found = [
+                (canvas.column(move["t"]), "taken" if move["kind"] == "hold" else move["kind"])
+                for move in moves
+                if is_agents(move["by"]) is mine and (move["kind"] in PLACES) is places
+            ]
+            if found:
+                yield f"{whose} {what}", sorted(found, key=lambda mark: mark[1] in LAST)
+
+
 def legend(canvas: Canvas, left_out: int) -> Iterator[str]:
-    """Say what the marks mean, and how many lanes have no room here."""
-    words = {
-        "answer": "answer",
-        "write": "write",
-        "refused": "refused",
-        "lag": "old",
-        "broken": "older than allowed",
-        "drop": "invalidation lost",
-    }
-    yield "  ".join(f"{canvas.mark(name)[0]} {text}" for name, text in words.items())
+    """Say what the marks that were drawn mean, and how many lanes have no room here."""
+    words: dict[str, list[str]] = {}
+    for name, text in WORDS.items():
+        if name in canvas.used:
+            words.setdefault(canvas.mark(name)[0], []).append(text)
+    line = ""
+    for mark, texts in words.items():
+        item = f"{mark} {', '.join(texts)}"
+        if line and len(line) + 2 + len(item) > NAME_WIDTH + 1 + canvas.cells:
+            yield line
+            line = ""
+        line += f"  {item}" if line else item
+    yield line
     if left_out:
         yield f"{counted(left_out, 'more lane')}: simharness view"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simharness.review.text import visible
 from simharness.units import counted as counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def hexadecimal(value: object) -> str:
 
 
 WIDTH = 80
-"""Columns that sentences are wrapped at."""
+"""Columns that sentences are wrapped at where no terminal says how wide it is."""
+WIDTH_MAX = 100
+"""Columns that sentences are wrapped at on a wider terminal."""
 ROOM_MIN = 24
 """Characters that the last column of a table keeps on a terminal."""
 CELL_MIN = 8
@@ -122,12 +125,20 @@ def sentence(text: str) -> None:
     click.echo("\n".join(lines))
 
 
+def width_of_text() -> int:
+    """Give the columns that sentences are wrapped at."""
+    return min(columns_of_terminal() or WIDTH, WIDTH_MAX)
+
+
 def wrapped(text: str, indent: int = 2) -> None:
-    """Print a sentence, its further lines indented by two more; words stay whole."""
+    """Print a sentence, its further lines indented by two more; words stay whole.
+
+    What a terminal would obey is spelled out.
+    """
     first = " " * indent
     lines = textwrap.wrap(
-        text,
-        WIDTH,
+        visible(text),
+        width_of_text(),
         initial_indent=first,
         subsequent_indent=first + "  ",
         break_long_words=False,

@@ -15,6 +15,7 @@ from simharness.blame.verdict import told as told_verdict
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.lanes import print_lanes
 from simharness.cli.output import counted, cut, emit_json, reward_number, reward_text, table
+from simharness.cli.truth import codes_of, keys_of, print_truth, tell_verdict, truth_table
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
 from simharness.episode.plan import load_text
@@ -23,10 +24,10 @@ from simharness.errors import UsageError
 from simharness.findings.story import AGENT, story_of_record
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import Rows, Told, read_rows
-from simharness.units import format_duration, humanize
+from simharness.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simharness.episode.step import Input
     from simharness.kernel.journal import Row
@@ -76,15 +77,13 @@ def command(
     if step is not None:
         one_step(rows, inputs, seen, step, whole=whole)
     elif truth:
-        truth_table(seen)
+        print_truth(record)
+        return 0
     else:
-        print_lanes(story_of_record(record, product), seen, list(map(str, faults_of(record))))
-        overview(rows, inputs, seen)
-    if record.verdict:
-        click.echo(
-            f"verdict: {record.verdict.get('class')} {record.verdict.get('primary')}".rstrip()
-        )
-        click.echo(f"  {record.verdict.get('sentence')}")
+        faults = list(map(str, faults_of(record)))
+        print_lanes(story_of_record(record, product), seen, faults, keys_of(record.verdict))
+        overview(rows, inputs, seen, codes_of(record.verdict))
+    tell_verdict(record.verdict)
     return 0
 
 
@@ -110,8 +109,10 @@ def faults_of(record: EpisodeRecord) -> list[object]:
     return cast("list[object]", faults) if isinstance(faults, list) else []
 
 
-def overview(rows: Rows, inputs: list[Input], seen: list[Sighting]) -> None:
-    """One line a step."""
+def overview(
+    rows: Rows, inputs: list[Input], seen: list[Sighting], codes: Mapping[int, Sequence[str]]
+) -> None:
+    """One line a step, with what was found at it."""
     stale = {s.step for s in seen if s.age}
     lines: list[tuple[object, ...]] = []
     for told, given in zip(rows.steps, inputs, strict=False):
@@ -121,7 +122,7 @@ def overview(rows: Rows, inputs: list[Input], seen: list[Sighting]) -> None:
                 format_duration(told.t),
                 did(given),
                 got(told),
-                "STALE" if told.step in stale else "",
+                " ".join([*(["STALE"] if told.step in stale else []), *codes.get(told.step, ())]),
             )
         )
     table(("step", "time", "did", "was told", ""), lines)
@@ -153,29 +154,6 @@ def got(told: Told) -> str:
     times = Counter(out)
     shown = [text if n == 1 else f"{text} ({n} times)" for text, n in times.items()]
     return cut(", ".join(shown), 60)
-
-
-def truth_lines(seen: list[Sighting]) -> list[tuple[object, ...]]:
-    """Give a line for each stale read: what was seen, what was true, for how long."""
-    out: list[tuple[object, ...]] = []
-    for s in seen:
-        if s.age:
-            # The newest change stands for all; the others are counted, and --json lists them.
-            more = f" (+{len(s.differences) - 1})" if len(s.differences) > 1 else ""
-            newest = s.differences[-1:]
-            saw = "".join(f" {c} {short(a)}" for c, a, _ in newest)
-            true = "".join(f" {c} {short(b)}{more}" for c, _, b in newest)
-            out.append((s.step, f"{s.key} v{s.served}{saw}", f"v{s.true}{true}", humanize(s.age)))
-    return out
-
-
-def truth_table(seen: list[Sighting]) -> None:
-    """Print the reads that were out of date."""
-    lines = truth_lines(seen)
-    if not lines:
-        click.echo(f"  all {len(seen)} reads were fresh")
-        return
-    table(("step", "saw", "true", "age"), lines)
 
 
 def one_step(
@@ -248,8 +226,3 @@ def as_record(
         "reads": [sighting.record() for sighting in seen],
         "verdict": None if record.verdict is None else told_verdict(record.verdict),
     }
-
-
-def short(value: Any) -> str:
-    """Show a cell in a few characters."""
-    return cut(str(value) if isinstance(value, str) else repr(value), 28)

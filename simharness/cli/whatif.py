@@ -9,13 +9,8 @@ import click
 from simharness.blame.whatif import whatif
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.output import emit_json, reward_number, reward_text
+from simharness.cli.truth import WHO
 from simharness.recording.reader import require_complete
-
-WHO = {
-    "closed": "the same policy asked again",
-    "open": "the recorded calls verbatim",
-    "unsolvable": "the reference policy from the first wrong observation on",
-}
 
 
 @click.command("whatif")

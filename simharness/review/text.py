@@ -15,11 +15,11 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 writing among them), lone surrogates, and what no font has."""
 
 
-def visible(text: str, *, keep: str = "\n\t") -> str:
+def visible(text: str, *, keep: str = "\n\t", most: int = TEXT_MAX) -> str:
     r"""Spell out hidden characters as `\uXXXX`, but for those in `keep`, and cut long texts."""
-    cut = len(text) - TEXT_MAX
+    cut = len(text) - most
     if cut > 0:
-        text = text[:TEXT_MAX]
+        text = text[:most]
     if not (text.isascii() and text.isprintable()):
         text = "".join(
             escaped(c) if c not in keep and unicodedata.category(c) in HIDDEN else c for c in text

@@ -131,6 +131,10 @@ class Recorded:
     run: Path
     """A run of three episodes."""
 
+    def episode(self, number: int) -> Path:
+        """Give the faulty form of an episode of the demo."""
+        return self.file.with_name(f"episode-{number}.simrec")
+
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
