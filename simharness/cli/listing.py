@@ -62,14 +62,6 @@ def is_scenario(of: str) -> bool:
     return "/" in of.rpartition(".py:")[2]
 
 
-def one_scenario(kind: str, of: str | None) -> str:
-    """Give the scenario that is meant. Raises UsageError when none is."""
-    if of is None or not is_scenario(of):
-        example = f"e.g. simharness list {kind} crm/negotiation"
-        raise UsageError(f"list {kind} needs a scenario", example)
-    return of
-
-
 def list_products(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """List products."""
     return ("id", "scenarios", "about"), [
@@ -153,8 +145,10 @@ def about(policy: Policy | None) -> str:
 
 
 def list_tools(of: str | None) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """List the tools of a scenario."""
-    product, _ = load_scenario(one_scenario("tools", of))
+    """List the tools of a product, which all its scenarios have."""
+    if of is None:
+        raise UsageError("list tools needs a product", "e.g. simharness list tools crm")
+    (product,) = products(of)
     return ("tool", "arguments", "about"), [
         (t.name, ", ".join(p.name + ("" if p.required else "?") for p in t.parameters), t.doc)
         for t in product.tools.values()

@@ -120,6 +120,13 @@ def tell(report: Report, pythons: str) -> None:
         f"{report.identical} of {len(report.episodes)} episodes identical in "
         f"{len(report.variants) + 1} processes"
     )
+    if report.broken:
+        scenario, _, seed = report.broken[0].rpartition(":")
+        click.echo(
+            f"{len(report.broken)} of them broke off in the harness, which shows little of the "
+            f"rest: {listed(report.broken)}\n"
+            f"  simharness run {scenario} --seed {seed} says why"
+        )
     for scenario in report.scenarios():
         explain(report, scenario)
 

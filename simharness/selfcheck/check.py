@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError, UsageError
 from simharness.recording.reader import read_file
+from simharness.recording.rows import read_rows
 from simharness.rollout.check import check as check_request
 from simharness.selfcheck import processes, pythons
 from simharness.selfcheck.causes import Cause, rank, suspects
@@ -72,6 +73,8 @@ class Report:
     diverged: list[Parted] = field(default_factory=list[Parted])
     suspects: dict[str, list[Finding]] = field(default_factory=dict[str, "list[Finding]"])
     """What lint finds in the products whose scenarios came apart, by scenario."""
+    broken: tuple[str, ...] = ()
+    """Episodes that the harness broke off in the base: equal failures show little."""
     command: str = ""
     """The line for a shell that plays the base."""
 
@@ -101,6 +104,7 @@ class Report:
             "episodes": len(self.episodes),
             "variants": len(self.variants),
             "identical": self.identical,
+            "broken": list(self.broken),
             "tried": [variant.name for variant in self.variants],
             "skipped": [{"variant": name, "reason": reason} for name, reason in self.skipped],
             "diverged": [parted.record() for parted in self.diverged],
@@ -158,6 +162,11 @@ def selfcheck(
         played = play_all(report.variants, request, Path(place), progress, seconds)
         base, *rest = played
         report.command = base.command
+        report.broken = tuple(
+            name
+            for number, name in enumerate(report.episodes)
+            if broken_off(base.recording(number))
+        )
         for one in rest:
             for name in request.scenarios:
                 own = [number for number, scenario in enumerate(scenarios) if scenario == name]
@@ -166,6 +175,13 @@ def selfcheck(
                     report.diverged.append(parted)
     report.suspects = {name: suspects(name) for name in report.scenarios()}
     return report
+
+
+def broken_off(path: Path) -> bool:
+    """Tell whether the harness broke a recorded episode off."""
+    (record,) = read_file(path)
+    steps = read_rows(record).steps
+    return bool(steps) and steps[-1].aborted
 
 
 def pointless(variant: Variant, episodes: int) -> str:

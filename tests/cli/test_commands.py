@@ -90,6 +90,10 @@ def seconds_of_demo(spawn: Spawn) -> float:
 # list
 
 
+def test_the_tools_of_a_product_are_those_of_its_scenarios(cli: Cli) -> None:
+    assert cli("list", "tools", "crm").out == cli("list", "tools", "crm/dedupe").out
+
+
 @pytest.mark.parametrize("kind", LISTS)
 def test_every_list_has_rows(cli: Cli, kind: str) -> None:
     of = {"tools": ["crm/negotiation"], "knobs": ["crm"]}.get(kind, [])

@@ -229,6 +229,17 @@ def size() -> int:
 """
 
 
+def test_episodes_that_break_alike_are_said_to_have_broken(tmp_path: Path) -> None:
+    failing = product(ALIVE.format("1 // 0"))
+    scenarios = installed(tmp_path, {"failing": failing, "clean": CLEAN})
+    variants = [one for one in VARIANTS if one.axis is Axis.OPTIMISED]
+    request = Request(scenarios=tuple(scenarios.values()), seeds=range(2), loads=("0",))
+    report = selfcheck(request, variants=variants)
+    assert (report.identical, len(report.episodes)) == (4, 4)
+    assert report.broken == tuple(f"{scenarios['failing']}:{seed}" for seed in range(2))
+    assert report.record()["broken"] == [*report.broken]
+
+
 @pytest.mark.parametrize(
     ("deed", "imports", "said"),
     [
