@@ -36,6 +36,12 @@ from simharness.review.serve import ReviewServer
     "--all", "everything", is_flag=True, help="Hold every episode in full, whatever the size."
 )
 @click.option(
+    "--curve",
+    "curves",
+    is_flag=True,
+    help="Find the point of no return of failures: the reference takes over after each step.",
+)
+@click.option(
     "--max-rate",
     type=float,
     metavar="SHARE",
@@ -49,6 +55,7 @@ def command(
     out: Path | None,
     against: Path | None,
     everything: bool,
+    curves: bool,
     max_rate: float | None,
     port: int,
     no_browser: bool,
@@ -63,6 +70,7 @@ def command(
         path,
         limit=max_rate,
         everything=everything,
+        curves=curves,
         against=against,
         progress=lambda done, what: progress.update(done, 0, f", {what}"),
     )

@@ -13,7 +13,7 @@ from simharness.blame.quarantine import REVIEWS
 from simharness.recording.format import from_os_error
 from simharness.recording.reader import iter_episodes
 from simharness.review.compared import compared_of
-from simharness.review.episode import detail_of
+from simharness.review.episode import curve_of, detail_of
 from simharness.review.overview import entry_of, importance, name_entries, overview_of
 from simharness.review.text import plain
 from simharness.rollout.audit import audit
@@ -33,6 +33,8 @@ BYTES_MAX = 10_000_000
 FULL_AIM = 200
 """Episodes held in full when no more of them want a look: the rest are a sample of the passes."""
 LEVEL = 9
+CURVES_MAX = 20
+"""Episodes whose point of no return is looked for: each is played on once a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def build(
     *,
     limit: float | None = None,
     everything: bool = False,
+    curves: bool = False,
     against: Path | None = None,
     files: Sequence[Path] | None = None,
     known: Mapping[str, Verdict] | None = None,
@@ -66,6 +69,7 @@ def build(
 ) -> Built:
     """Audit what a path stands for and gather what the page shows of it; `limit` is the audit's.
 
+    `curves` lets the reference take over after each step of the failures that come first.
     `against` is an earlier run of the same seeds; of a folder only some `files` are read, if given;
     `known` are verdicts, by digest, that are taken as they are.
     `progress` is told how many episodes have been dealt with, and what was done to them. Raises
@@ -82,13 +86,18 @@ def build(
     )
     chosen = range(len(report.items)) if everything else first_choice(report.items)
     wanted = set(chosen)
+    failed = [place for place in chosen if report.items[place].verdict.goal is False]
+    curved = set(failed[:CURVES_MAX] if curves else ())
     entries: list[dict[str, Any]] = []
     blobs: dict[int, str] = {}
     with seldom_collected():
         for place, (item, record) in enumerate(judged(report)):
             entries.append(entry_of(item, record, path))
             if place in wanted:
-                blobs[place] = encoded(detail_of(record, item.verdict))
+                detail = detail_of(record, item.verdict)
+                if place in curved:
+                    detail["curve"] = curve_of(record)
+                blobs[place] = encoded(detail)
                 tell(len(blobs), "drawn")
     name_entries(entries)
     kept = set(blobs) if everything else within(chosen, blobs, BYTES_MAX)
@@ -96,6 +105,10 @@ def build(
         entry["full"] = place in kept
     overview = overview_of(report)
     overview["caps"] = caps_of(report, len(kept), everything)
+    if curves and len(failed) > len(curved):
+        overview["caps"].append(
+            f"the point of no return is told of {len(curved)} of {len(failed):,} failures"
+        )
     overview["order"] = sorted(range(len(entries)), key=lambda i: importance(report.items[i]))
     if comparison is not None:
         overview["compared"] = compared_of(comparison, entries)

@@ -6,7 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.ablation import replayed
+from simharness.blame.case import case_of_record
 from simharness.blame.chain import chain_of, link
+from simharness.blame.curve import critical_step, no_return
 from simharness.blame.sightings import sightings
 from simharness.episode.inputs import read_inputs
 from simharness.episode.replay import plan_of, start_of
@@ -93,6 +95,24 @@ def detail_of(record: EpisodeRecord, verdict: Verdict) -> dict[str, Any]:
         "notes": notes + lanes.pop("notes"),
     }
     return {name: value if name == "steps" else plain(value) for name, value in out.items()}
+
+
+def curve_of(record: EpisodeRecord) -> dict[str, Any] | None:
+    """Give what the reference comes to when it takes over after each step.
+
+    `critical` is the point of no return, `never` says that nothing was ever within reach.
+
+    None where the scenario has no reference.
+    """
+    case = case_of_record(record)
+    if case.reference is None:
+        return None
+    points = no_return(case)
+    return {
+        "points": [[point.step, score(point.score)] for point in points],
+        "critical": critical_step(points),
+        "never": not any(point.score for point in points),
+    }
 
 
 def score(millionths: int | None) -> float | None:

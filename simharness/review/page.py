@@ -31,6 +31,8 @@ SCRIPTS = (
     "overview.js",
     "table.js",
     "timeline.js",
+    "minimap.js",
+    "order.js",
     "lanes.js",
     "step.js",
     "episode.js",

@@ -21,7 +21,7 @@ from simharness.review.page import page
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 PRODUCTS = ("crm", "helpdesk", "ide", "marketplace")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -146,6 +146,14 @@ def decoded(blob: str) -> Any:
 def settle(page: Page) -> None:
     """Wait until what was asked of the page is drawn."""
     page.evaluate("() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+
+def expect(locator: Locator) -> Any:
+    """Wait until something holds of a place of the page."""
+    from playwright.sync_api import expect as expected
+
+    expected.set_options(timeout=60_000)  # the machine may have much else to do
+    return expected(locator)
 
 
 def axe(page: Page) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as place, started() as browser:
         record_showcases(Path(place))
-        take(browser, build(Path(place)), FOLDER)
+        take(browser, build(Path(place), curves=True), FOLDER)
 
 
 if __name__ == "__main__":

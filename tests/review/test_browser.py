@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from simharness.blame.quarantine import read_reviews
-from simharness.review.build import Built, encoded
+from simharness.review.build import Built, build, encoded
 from simharness.review.page import page as write_page
 from simharness.review.serve import ReviewServer
 from tests.review import pictures
-from tests.review.conftest import axe, decoded, settle
+from tests.review.conftest import axe, decoded, expect, settle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +66,7 @@ def test_the_keyboard_alone_leads_from_the_run_to_the_proof(reader: Reader, html
     page.wait_for_selector("#search:focus")
     page.keyboard.type("H112")
     press("Enter")
-    page.wait_for_function("document.querySelectorAll('.episodes tbody tr').length === 1")
+    expect(page.locator(".episodes tbody tr")).to_have_count(1)
     for _ in range(40):
         press("Tab")
         if page.evaluate("() => document.activeElement.closest('td.name') !== null"):
@@ -265,7 +266,7 @@ def test_in_blind_mode_the_verdict_comes_after_the_reviewers_own(reader: Reader,
     assert read_reviews(reader.folder)["crm/negotiation:42:expert"].decision == "quarantine"
     page.keyboard.press("Escape")
     page.keyboard.press("u")
-    page.wait_for_function("document.querySelector('.proof') === null")
+    expect(page.locator(".proof")).to_have_count(0)
 
 
 def test_a_review_in_a_served_page_is_added_to_the_run(
@@ -301,12 +302,140 @@ def test_the_timeline_zooms_and_folds(reader: Reader, html: str) -> None:
     assert dots.count() == 14
     page.keyboard.press("w")
     page.keyboard.press("w")
-    page.wait_for_function("document.querySelectorAll('#timeline .dot').length < 14")
+    expect(dots).not_to_have_count(14)
     page.click("text=Whole episode")
-    page.wait_for_function("document.querySelectorAll('#timeline .dot').length === 14")
+    expect(page.locator("#timeline .dot")).to_have_count(14)
     assert page.locator(".cache-read").count() == 7
     page.click(".lane-name:has-text('deals.detail')")
-    page.wait_for_function("document.querySelectorAll('.cache-read').length === 0")
+    expect(page.locator(".cache-read")).to_have_count(0)
+
+
+def test_the_part_that_is_shown_stands_in_a_strip_that_can_be_dragged(
+    reader: Reader, html: str
+) -> None:
+    page = reader.open(html, "ep=42&s=3")
+    assert page.locator("#minimap").count() == 0
+    for _ in range(3):
+        page.keyboard.press("w")
+    page.wait_for_selector("#minimap")
+    assert page.locator("#minimap .blip").count() == 14
+    before = page.get_attribute("#minimap", "aria-label") or ""
+    assert re.fullmatch(r"Shown: \d:\d\d\.\d\d to \d:\d\d\.\d\d of 7:02\.79", before)
+    box = page.locator("#minimap").bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.5, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.99, y)
+    page.mouse.up()
+    expect(page.locator("#minimap")).not_to_have_attribute("aria-label", before)
+    assert "to 7:" in (page.get_attribute("#minimap", "aria-label") or "")
+    page.keyboard.press("0")
+    page.wait_for_selector("#minimap", state="detached")
+
+
+def test_lanes_are_chosen_and_ordered_by_the_keyboard_and_stay_so(
+    reader: Reader, html: str
+) -> None:
+    def lanes() -> list[str]:
+        found: list[str] = page.evaluate(
+            "() => [...document.querySelectorAll('.lane-name')].map((x) => x.firstChild.data)"
+        )
+        return found
+
+    page = reader.open(html, "ep=42&s=3")
+    assert lanes()[:3] == ["agent", "truth lag", "others (83)"]
+    page.keyboard.press("l")
+    page.wait_for_selector("#lanes[open]")
+    page.click("[aria-label='truth lag down']")
+    page.focus("#lane-truth-lag")
+    page.keyboard.press("Space")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#lanes[open]", state="hidden")
+    assert lanes()[:3] == ["agent", "others (83)", "▸ truth lag"]
+    assert page.locator("#timeline path.lag").count() == 0
+    page.reload()
+    page.wait_for_selector("#app[data-ready]")
+    assert lanes()[:3] == ["agent", "others (83)", "▸ truth lag"]
+    page.keyboard.press("l")
+    page.click("text=As they were")
+    page.keyboard.press("Escape")
+    assert lanes()[:3] == ["agent", "truth lag", "others (83)"]
+
+
+def test_the_others_are_spread_by_group_and_then_folded(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=87&s=6")
+    name = page.locator(".lane-name", has_text="others (35)")
+    name.click()
+    page.wait_for_selector(".strip-name")
+    assert "rival (1)" in page.locator(".strip-name").all_text_contents()
+    assert axe(page) == []
+    page.locator(".lane-name", has_text="others (35)").click()
+    page.wait_for_selector(".strip-name", state="detached")
+    expect(page.locator(".density")).to_have_count(0)
+
+
+def test_the_point_of_no_return_is_drawn_where_it_was(reader: Reader, recordings: Path) -> None:
+    built = build(recordings, curves=True)
+    html = write_page(built)
+    ends = {entry["id"]: decoded(built.blobs[i])["curve"] for i, entry in enumerate(built.entries)}
+    assert [score for _, score in ends["203"]["points"]] == [1, 1, 1, 1, 1, 0]
+    assert {name: curve["critical"] for name, curve in ends.items()} == {
+        "42": 0, "203": 5, "134": None, "87": 6,
+    }  # fmt: skip
+    for number, said in (
+        (42, "out of reach from the start, in the world as it was"),
+        (203, "no return after step 5"),
+        (134, "the goal stays within reach to the end"),
+        (87, "no return after step 6"),
+    ):
+        page = reader.open(html, f"ep={number}")
+        assert said in page.locator("#timeline .over").all_text_contents()
+        page.close()
+
+
+def test_an_arrow_leads_from_a_change_to_who_was_told_the_old_row(
+    reader: Reader, html: str
+) -> None:
+    page = reader.open(html, "ep=42&s=3")
+    assert page.locator(".flow path").count() == 1
+    assert page.locator(".steps a.on .times").inner_text() == "\u00d72"
+    page.keyboard.press("j")
+    page.wait_for_selector("#app[data-ready^='42/4/']")
+    assert page.locator(".flow path").count() == 0
+
+
+def test_a_change_of_a_row_that_is_none_of_the_agents_business_is_marked(
+    reader: Reader, built: Built
+) -> None:
+    place = next(place for place, entry in enumerate(built.entries) if entry["id"] == "87")
+    episode = decoded(built.blobs[place])
+    mine = next(c for s in episode["steps"] for c in s["changes"] if c.get("side") == "agent")
+    step = next(s["n"] for s in episode["steps"] if mine in s["changes"])
+    grade = {"role": "footprint", "predicate": "no forbidden write", "holds": False, "t": 0}
+    episode["lanes"]["grade"].append({**grade, "evidence": f"wrote {mine['key']}", "keys": []})
+    blobs = {**built.blobs, place: encoded(episode)}
+    page = reader.open(
+        write_page(Built(built.overview, built.entries, blobs)), f"ep=87&s={step}&v=state"
+    )
+    assert page.locator(".changes .outside").count() == 1
+    assert mine["key"] in page.inner_text(".changes .outside")
+
+
+def test_episodes_are_filtered_by_effect_and_by_how_sure_a_verdict_is(
+    reader: Reader, built: Built
+) -> None:
+    entries = [dict(entry) for entry in built.entries]
+    entries[0]["confidence"] = "suspected"
+    page = reader.open(write_page(Built(built.overview, entries, built.blobs)))
+    page.select_option("#filter-sure", "suspected")
+    expect(page.locator(".episodes tbody tr")).to_have_count(1)
+    assert "sure=suspected" in page.url
+    page.goto(page.url.replace("sure=suspected", "effect=helped"))
+    expect(page.locator(".episodes tbody tr")).to_have_count(2)
+    told = page.inner_text(".episodes tbody")
+    assert "134" in told
+    assert "203" in told
 
 
 def test_what_was_fixed_can_be_filtered_and_says_what_it_had_been(
@@ -324,7 +453,7 @@ def test_what_was_fixed_can_be_filtered_and_says_what_it_had_been(
     )
     assert "same 2, of 3 pairs" in page.inner_text(".compared")
     page.click("text=broken 1")
-    page.wait_for_function("document.querySelectorAll('.episodes tbody tr').length === 1")
+    expect(page.locator(".episodes tbody tr")).to_have_count(1)
     page.click(".episodes tbody a")
     page.wait_for_selector("#app[data-ready^='42/']")
     told = page.inner_text(".episode-head")

@@ -114,8 +114,24 @@ function proofStrip(entry, episode) {
   );
 }
 
+// How many times in a row each step makes the same call, waits aside.
+function repeats(steps) {
+  const out = new Map();
+  let last = "";
+  let times = 0;
+  for (const step of steps) {
+    if (step.kind === "calls" && step.calls.every((c) => c.tool === "wait")) continue;
+    const same = step.kind === "calls" ? JSON.stringify(step.calls.map((c) => [c.tool, c.raw])) : step.kind;
+    times = same === last ? times + 1 : 1;
+    last = same;
+    out.set(step.n, times);
+  }
+  return out;
+}
+
 function stepList(entry, episode) {
   const veil = hidden(entry);
+  const times = repeats(episode.steps);
   return h(
     "nav",
     { class: "card steps", "aria-label": "Steps" },
@@ -135,6 +151,7 @@ function stepList(entry, episode) {
             { href: address({ s: step.n }), class: on ? "on" : "", "aria-current": on ? "step" : null, id: `step-${step.n}`, onclick: (event) => { event.preventDefault(); go({ s: step.n }); } },
             h("span", { class: "n" }, step.n),
             h("span", { class: "tool" }, tools),
+            times.get(step.n) > 1 && h("span", { class: "times", title: "the same call again, waits aside" }, `×${times.get(step.n)}`),
             codes.map((code) => h("span", { class: "code" }, code)),
             s("svg", { width: 20, height: 20, "aria-hidden": "true" }, stepMark(stepKind(step), 10, 10, veil ? "true" : step.fidelity, 5.5)),
             h("span", { class: "sr" }, veil ? "" : ` ${KIND_WORDS[stepKind(step)]}, ${FIDELITY_WORDS[step.fidelity]}`),

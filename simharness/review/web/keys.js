@@ -17,6 +17,7 @@ const HELP = [
   ["a d in the timeline, Shift → ←", "pan"],
   ["0", "whole episode"],
   ["g 7 ⏎", "go to step 7"],
+  ["l", "lanes: which, and their order"],
   ["b", "blind mode"],
   ["t", "theme"],
   ["?", "this help"],
@@ -29,7 +30,7 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest("input, textarea, select");
   if (event.key === "Escape") return escape(event, field);
-  if (field || document.getElementById("help").open) return;
+  if (field || document.querySelector("dialog[open]")) return;
   if (event.target.closest("[role=tablist]") && ["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) return moveTab(event);
   if (keys.number !== null) return typeNumber(event);
   if (!keys.letters && event.key.length === 1) return;
@@ -85,6 +86,7 @@ const EPISODE_KEYS = {
   0: () => zoom(0, current.episode.end),
   ShiftArrowRight: () => panBy(0.2),
   ShiftArrowLeft: () => panBy(-0.2),
+  l: () => showLanes(),
   g: () => {
     keys.number = "";
     say("Go to step: type its number and Enter");
@@ -145,7 +147,7 @@ function focusSearch() {
 }
 
 function escape(event, field) {
-  if (document.getElementById("help").open) return; // closes itself
+  if (document.querySelector("dialog[open]")) return; // closes itself
   if (field) field.blur();
   else if (keys.number !== null) keys.number = null;
   else if (state.ep !== null) go({ ep: null, s: null, v: "diff" });

@@ -35,16 +35,42 @@ function groupedTools(tools) {
   return clip([...times].map(([tool, n]) => (n === 1 ? tool : `${tool} ×${n}`)).join(", "), 200);
 }
 
+// What stands above the dots: those that stand close together share a label, and the chosen one
+// has its own.
+const LABEL_GAP = 26;
+
+function numbersOf(chart, chosen) {
+  const out = new Map();
+  let first = null;
+  let last = null;
+  let x0 = -Infinity;
+  const put = () => first !== null && out.set(first, first === last ? String(first) : `${first}–${last}`);
+  for (const step of chart.episode.steps) {
+    if (!chart.inside(step.sent, step.t)) continue;
+    const x = chart.x(step.t);
+    if (x - x0 <= LABEL_GAP && step.n !== chosen && first !== chosen) {
+      last = step.n;
+      continue;
+    }
+    put();
+    [first, last, x0] = [step.n, step.n, x];
+  }
+  put();
+  const at = (n) => chart.x(chart.episode.steps.find((step) => step.n === n).t);
+  for (const n of [...out.keys()]) if (n !== chosen && out.has(chosen) && Math.abs(at(n) - at(chosen)) < LABEL_GAP) out.delete(n);
+  return out;
+}
+
 function agentLane(chart) {
   const veil = hidden(chart.entry);
   return lane(
     chart,
     "agent",
-    52,
+    chart.episode.steps.some((step) => step.reward > 0) ? 62 : 52,
     (top) => {
       const middle = top + 30;
       const chosen = state.s;
-      let lastLabel = -Infinity;
+      const numbers = numbersOf(chart, chosen);
       const stems = [];
       const dots = [];
       for (const step of chart.episode.steps) {
@@ -53,8 +79,6 @@ function agentLane(chart) {
         const x0 = chart.x(step.sent);
         stems.push(s("line", { class: "stem", x1: x0, x2: x, y1: middle, y2: middle }), s("line", { class: "stem", x1: x0, x2: x0, y1: middle - 4, y2: middle + 4 }));
         const on = step.n === chosen;
-        const showNumber = on || x - lastLabel > 16;
-        if (showNumber) lastLabel = x;
         const words = veil ? stepWords({ ...step, calls: step.calls.map((c) => ({ ...c, reads: [] })) }) : stepWords(step);
         dots.push(
           s(
@@ -73,13 +97,52 @@ function agentLane(chart) {
             s("rect", { class: "hit", x: x - 12, y: top + 2, width: 24, height: 48 }),
             on && s("circle", { class: "halo", cx: x, cy: middle, r: 12.5 }),
             stepMark(stepKind(step), x, middle, veil ? "true" : step.fidelity),
-            showNumber && s("text", { class: "number", x, y: top + 13, "text-anchor": "middle" }, step.n),
+            step.reward > 0 && s("text", { class: "reward", x, y: top + 57, "text-anchor": x > chart.width - 40 ? "end" : "middle" }, `+${reward(step.reward)}`),
+            numbers.has(step.n) && s("text", { class: "number", x, y: top + 13, "text-anchor": "middle" }, numbers.get(step.n)),
           ),
         );
       }
       return [stems, s("g", { role: "listbox", "aria-label": "Steps of the agent", "aria-orientation": "horizontal" }, dots)];
     },
     { middle: true },
+  );
+}
+
+// What the reference comes to when it takes over after each step, in the world as it was.
+function curveLane(chart) {
+  const curve = chart.episode.curve;
+  if (!curve) return null;
+  const at = (n) => (n === 0 ? 0 : chart.episode.steps.find((step) => step.n === n)?.t);
+  const ends = curve.points.map(([n]) => at(n));
+  const words = (n, score) => `the reference taking over ${n === 0 ? "at the start" : `after step ${n}`} ${score === null ? "met a failure of the harness" : score ? "reaches the goal" : "doesn't reach the goal"}`;
+  const place = curve.critical === null ? null : at(curve.critical);
+  const said = curve.never ? "out of reach from the start, in the world as it was" : curve.critical === null ? "the goal stays within reach to the end" : `no return after step ${curve.critical}`;
+  return lane(
+    chart,
+    "in reach?",
+    36,
+    (top) => {
+      const y = top + 11;
+      return [
+        curve.points.map(([, score], i) => {
+          const to = i + 1 < ends.length ? ends[i + 1] : chart.end;
+          if (!chart.inside(ends[i], to)) return null;
+          return s("line", { class: `reach ${score ? "good" : score === null ? "unknown" : "bad"}`, x1: Math.max(GUTTER, chart.x(ends[i])), x2: Math.min(chart.width - RIGHT, chart.x(to)), y1: y, y2: y });
+        }),
+        curve.points.map(([n, score], i) =>
+          s("g", { class: `reach ${score ? "good" : score === null ? "unknown" : "bad"}`, "data-tip": words(n, score) }, s("rect", { class: "hit", x: chart.x(ends[i]) - 6, y: y - 9, width: 12, height: 18 }), shape(score ? "circle" : score === null ? "diamond" : "cross", chart.x(ends[i]), y, 4, { class: "mark" })),
+        ),
+        place !== null && !curve.never && s("line", { class: "no-return", x1: chart.x(place), x2: chart.x(place), y1: top + 2, y2: top + 33 }),
+      ];
+    },
+    {
+      detail: "what the reference policy comes to when it takes over after each step: a dot reaches the goal, a cross doesn't",
+      over: (top) => {
+        const x = place === null || curve.never ? GUTTER + 4 : Math.min(chart.width - RIGHT, Math.max(GUTTER + 4, chart.x(place) + 5));
+        const left = x > chart.width - 190;
+        return s("text", { class: "tick over", x: left ? x - 10 : x, y: top + 30, "text-anchor": left ? "end" : "start" }, said);
+      },
+    },
   );
 }
 
@@ -122,40 +185,57 @@ function usersLane(chart) {
   const { groups, touches, bins } = chart.episode.lanes.users;
   if (!groups.length) return null;
   const owners = groups.reduce((sum, g) => sum + g.owners, 0);
+  const strips = view.spread ? groups.slice(0, STRIPS_MAX) : [];
+  const left = groups.length - strips.length;
+  const more = 16 * strips.length + (strips.length && left ? 14 : 0);
   return lane(
     chart,
     `others (${owners})`,
-    42,
+    42 + more,
     (top) => {
-      const calls = new Array(bins).fill(0);
-      const writes = new Array(bins).fill(0);
-      for (const group of groups) {
-        for (let i = 0; i < group.calls.length; i += 2) calls[group.calls[i]] += group.calls[i + 1];
-        for (let i = 0; i < group.writes.length; i += 2) writes[group.writes[i]] += group.writes[i + 1];
-      }
-      const most = Math.max(1, ...calls);
-      const bar = chart.end / bins;
-      const density = calls.map((n, i) => {
-        if (!n || !chart.inside(i * bar, (i + 1) * bar)) return null;
-        const x = chart.x(i * bar);
-        const tall = 3 + (n / most) * 15;
-        return s("rect", { class: "density", x, y: top + 20 - tall, width: Math.max(1, chart.x((i + 1) * bar) - x - 0.5), height: tall, "data-tip": `${counted(n, "call")} of others, ${counted(writes[i], "change")}, around ${clock(i * bar)}` });
-      });
       const here = touches.filter((t) => chart.inside(t.t));
       const marks = here.map((t, i) => {
-          const x = chart.x(t.t);
-          const room = roomAfter(chart, here, i, 105);
-          return s(
-            "g",
-            { class: "touch", "data-tip": `${t.by} changed ${t.key} to v${t.v} at ${clock(t.t)}${t.columns.length ? ": " + t.columns.join(", ") : ""}` },
-            s("polygon", { points: `${x - 5},${top + 24} ${x + 5},${top + 24} ${x},${top + 33}` }),
-            room && s("text", { x: x + 8, y: top + 33 }, clip(t.by, 14)),
-          );
-        });
-      return [density, marks];
+        const x = chart.x(t.t);
+        const room = roomAfter(chart, here, i, 105);
+        return s(
+          "g",
+          { class: "touch", "data-tip": `${t.by} changed ${t.key} to v${t.v} at ${clock(t.t)}${t.columns.length ? ": " + t.columns.join(", ") : ""}` },
+          s("polygon", { points: `${x - 5},${top + 24} ${x + 5},${top + 24} ${x},${top + 33}` }),
+          room && s("text", { x: x + 8, y: top + 33 }, clip(t.by, 14)),
+        );
+      });
+      const each = strips.map((group, i) => densityStrip(chart, [group], bins, top + 54 + 16 * i, 11, group.name));
+      return [densityStrip(chart, groups, bins, top + 20, 18, "others"), marks, each];
     },
-    { detail: groups.map((g) => `${g.name}: ${g.owners}`).join(", ") },
+    {
+      name: "others",
+      detail: groups.map((g) => `${g.name}: ${g.owners}`).join(", "),
+      over: (top) => [
+        strips.map((group, i) => s("text", { class: "tick strip-name", x: GUTTER - 14, y: top + 53 + 16 * i, "text-anchor": "end" }, clip(`${group.name} (${group.owners})`, 15))),
+        strips.length > 0 && left > 0 && s("text", { class: "tick", x: GUTTER + 4, y: top + 42 + more - 4 }, `${counted(left, "more group")}; the strip above counts all`),
+      ],
+    },
   );
+}
+
+const STRIPS_MAX = 12;
+
+// How many calls groups made, a bar a bin.
+function densityStrip(chart, groups, bins, base, height, name) {
+  const calls = new Array(bins).fill(0);
+  const writes = new Array(bins).fill(0);
+  for (const group of groups) {
+    for (let i = 0; i < group.calls.length; i += 2) calls[group.calls[i]] += group.calls[i + 1];
+    for (let i = 0; i < group.writes.length; i += 2) writes[group.writes[i]] += group.writes[i + 1];
+  }
+  const most = Math.max(1, ...calls);
+  const bar = chart.end / bins;
+  return calls.map((n, i) => {
+    if (!n || !chart.inside(i * bar, (i + 1) * bar)) return null;
+    const x = Math.max(GUTTER, chart.x(i * bar));
+    const tall = 3 + (n / most) * (height - 3);
+    return s("rect", { class: "density", x, y: base - tall, width: Math.max(1, chart.x((i + 1) * bar) - x - 0.5), height: tall, "data-tip": `${counted(n, "call")} of ${name}, ${counted(writes[i], "change")}, around ${clock(i * bar)}` });
+  });
 }
 
 // Whether a mark may have its words to the right: up to the next mark of its row, or the edge.
@@ -214,30 +294,28 @@ function cacheMark(kind, x, y) {
   return s("path", { d: `M${x - 3},${y - 3}l6,6m0,-6l-6,6` });
 }
 
-function lockLanes(episode) {
-  return episode.lanes.locks.map((lock) => (chart) =>
-    lane(
-      chart,
-      `lock ${lock.lock}`,
-      20,
-      (top) =>
-        lock.spans
-          .filter((span) => chart.inside(span.from, span.to))
-          .map((span) => {
-            const x = chart.x(span.from);
-            const width = Math.max(2.5, chart.x(span.to) - x);
-            const words = { wait: "waited for", hold: "held", lease: "had the lease of" }[span.kind];
-            return s("rect", {
-              class: `lock ${span.kind} ${span.owner === "agent" ? "agent" : ""}`,
-              x,
-              y: top + (span.kind === "wait" ? 12 : 4),
-              width,
-              height: span.kind === "wait" ? 5 : 7,
-              "data-tip": `${span.owner} ${words} ${lock.lock} from ${clock(span.from)} for ${humanize(span.to - span.from)}`,
-            });
-          }),
-      { middle: true, detail: "lock: solid is holding, hatched is waiting" },
-    ),
+function lockLane(chart, lock) {
+  return lane(
+    chart,
+    `lock ${lock.lock}`,
+    20,
+    (top) =>
+      lock.spans
+        .filter((span) => chart.inside(span.from, span.to))
+        .map((span) => {
+          const x = chart.x(span.from);
+          const width = Math.max(2.5, chart.x(span.to) - x);
+          const words = { wait: "waited for", hold: "held", lease: "had the lease of" }[span.kind];
+          return s("rect", {
+            class: `lock ${span.kind} ${span.owner === "agent" ? "agent" : ""}`,
+            x,
+            y: top + (span.kind === "wait" ? 12 : 4),
+            width,
+            height: span.kind === "wait" ? 5 : 7,
+            "data-tip": `${span.owner} ${words} ${lock.lock} from ${clock(span.from)} for ${humanize(span.to - span.from)}`,
+          });
+        }),
+    { middle: true, detail: "lock: solid is holding, hatched is waiting" },
   );
 }
 
@@ -269,7 +347,7 @@ function movesLane(chart) {
         }),
       );
     },
-    { detail: "upper row: the agent; lower row: others" },
+    { name: "places and money", detail: "upper row: the agent; lower row: others" },
   );
 }
 

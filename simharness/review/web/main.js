@@ -116,6 +116,7 @@ async function start() {
   if (typeof DecompressionStream === "undefined") return; // the plain table stays
   await loadRun();
   loadReviews();
+  loadLanes();
   keys.letters = kept.get("letters") !== false;
   setTheme(THEMES.includes(kept.get("theme")) ? kept.get("theme") : "system");
   readAddress();
@@ -126,6 +127,7 @@ async function start() {
     h("p", { id: "live", class: "sr", role: "status", "aria-live": "polite" }),
     h("div", { id: "tip", role: "presentation", hidden: true }),
     helpDialog(),
+    lanesDialog(),
     h("footer", { class: "mute" }, `simharness ${run.version}, taxonomy ${run.taxonomy}`, h("span", { id: "where" })),
   ]);
   document.getElementById("plain").remove();

@@ -2,7 +2,7 @@
 //   ep episode, s step, v view of the step, f class or code, q words, and the other filters by name.
 
 const VIEWS = ["diff", "saw", "truth", "why", "state", "call", "grade", "notes"];
-const FILTERS = ["f", "q", "scenario", "load", "fault", "tool", "policy", "reward", "reviewed", "quarantined", "change"];
+const FILTERS = ["f", "q", "scenario", "load", "fault", "tool", "policy", "reward", "reviewed", "quarantined", "change", "effect", "sure"];
 const state = { ep: null, s: null, v: "diff" };
 for (const name of FILTERS) state[name] = null;
 
@@ -56,6 +56,8 @@ function matches(entry) {
     one("tool", (x) => entry.tools.includes(x)) &&
     one("reward", (x) => (x === "paid" ? entry.score >= 1 : x === "none" ? entry.score === null : entry.score !== null && entry.score < 1)) &&
     one("reviewed", (x) => (x === "yes" ? reviewOf(entry) !== null : x === "differs" ? differs(entry) : reviewOf(entry) === null)) &&
+    one("effect", (x) => seen && entry.effect === x) &&
+    one("sure", (x) => seen && entry.confidence === x) &&
     one("change", (x) => seen && (entry.change || []).includes(x)) &&
     one("quarantined", (x) => (x === "yes") === (seen && entry.quarantined)) &&
     one("q", (words) => words.toLowerCase().split(/\s+/).every((word) => searched(entry, seen).includes(word)))

@@ -251,17 +251,24 @@ function stateTab(entry, episode, step) {
     const changes = step.changes.filter((c) => c.side === name && !c.more);
     const more = step.changes.find((c) => c.side === name && c.more);
     if (!changes.length) return null;
-    const body = h("ul", { class: "plain changes" }, changes.map(changeItem), more && h("li", { class: "caution" }, `${counted(more.more, "more change")} are not held here.`));
+    const body = h("ul", { class: "plain changes" }, changes.map((c) => changeItem(c, name === "agent" && !hidden(entry) && barred(episode, c.key))), more && h("li", { class: "caution" }, `${counted(more.more, "more change")} are not held here.`));
     const title = `${counted(changes.length + (more ? more.more : 0), "change")} ${words}`;
     if (changes.length <= CHANGES_OPEN) return [h("h3", null, title), body];
     return h("details", { open: name !== "others" }, h("summary", null, title), body);
   });
 }
 
-function changeItem(c) {
+// Whether the judges name a row as one that the agent had no business with.
+function barred(episode, key) {
+  const named = (text) => text.split(/[^\w:]+/).includes(key);
+  return episode.lanes.grade.some((g) => g.role === "footprint" && !g.holds && (g.keys.some((k) => k.split(".")[0] === key) || named(g.evidence)));
+}
+
+function changeItem(c, outside) {
   return h(
     "li",
-    null,
+    { class: outside ? "outside" : "" },
+    outside && h("p", { class: "age broken" }, "Not a row that this task allows the agent to touch."),
     h("p", null, h("span", { class: "when" }, clock(c.t)), h("code", null, c.key), ` v${c.v}`, c.side !== "agent" && h("span", { class: "mute" }, ` by ${c.by}`)),
     c.patch.map(([op, path, value]) => h("p", { class: `patch ${op}` }, h("code", null, h("b", null, op), ` ${path}${value === undefined ? "" : " " + JSON.stringify(value)}`))),
   );

@@ -76,7 +76,7 @@ function filterBar(n) {
       ? h(
           "label",
           null,
-          h("span", null, name === "f" ? "class or code" : name),
+          h("span", null, { f: "class or code", sure: "how sure" }[name] || name),
           h(
             "select",
             { id: `filter-${name}`, onchange: (event) => go({ [name]: event.target.value || null }) },
@@ -105,6 +105,8 @@ function filterBar(n) {
     options("reward", ["paid", "unpaid", "none"]),
     options("reviewed", ["yes", "no", "differs"]),
     options("quarantined", ["yes", "no"]),
+    options("effect", all((e) => (hidden(e) ? [] : [e.effect]))),
+    options("sure", all((e) => (hidden(e) || !e.confidence ? [] : [e.confidence]))),
     options("change", run.compared ? Object.keys(CHANGES) : []),
     h("span", { class: "found" }, counted(n, "episode"), anyFilter() && [" ", button("clear", { class: "link", onclick: clearFilters })]),
   );

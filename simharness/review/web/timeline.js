@@ -3,21 +3,18 @@
 
 const GUTTER = 118;
 const RIGHT = 14;
-const view = { from: 0, to: 1, closed: new Set(), entry: null };
+const view = { from: 0, to: 1, closed: new Set(), spread: false, order: [], drawn: [], entry: null };
 
 function timeline(entry, episode, width) {
   const end = Math.max(1, episode.end);
   if (view.entry !== entry.place) Object.assign(view, { entry: entry.place, from: 0, to: end });
-  const chart = { entry, episode, width, end, y: 0, marks: [], lanes: [] };
+  const chart = { entry, episode, width, end, y: 0, tops: new Map() };
   chart.x = (t) => GUTTER + ((t - view.from) / (view.to - view.from)) * (width - GUTTER - RIGHT);
   chart.inside = (from, to = from) => to >= view.from && from <= view.to;
-  const caches = episode.lanes.caches.map((c) => (x) => cacheLane(x, c));
-  const rows = hidden(entry)
-    ? [agentLane]
-    : [agentLane, lagLane, usersLane, ...caches, ...lockLanes(episode), movesLane, faultLane, gradeLane];
   const axisNode = axis(chart);
   chart.y = 26;
-  const drawn = rows.flatMap((row) => row(chart) || []);
+  const drawn = lanesOf(entry, episode).flatMap(([, draw]) => draw(chart) || []);
+  view.drawn = [...chart.tops.keys()];
   const height = chart.y + 4;
   const bands = hidden(entry) ? [] : faultBands(chart, height);
   const svg = s(
@@ -29,9 +26,46 @@ function timeline(entry, episode, width) {
     axisNode,
     cursor(chart, height),
     s("rect", { class: "catch", x: GUTTER, y: 0, width: width - GUTTER - RIGHT, height, onpointerdown: startBrush }),
+    hidden(entry) ? null : flow(chart),
     drawn,
   );
-  return h("div", { class: "chart" }, svg, chartFoot(episode, entry));
+  return h("div", { class: "chart" }, svg, minimap(entry, episode, width), chartFoot(episode, entry));
+}
+
+// The lanes of an episode by name, in the order that the reader has given them; the agent is first.
+function lanesOf(entry, episode) {
+  if (hidden(entry)) return [["agent", agentLane]];
+  const { caches, locks } = episode.lanes;
+  const all = [
+    ["in reach?", curveLane],
+    ["truth lag", lagLane],
+    ["others", usersLane],
+    ...caches.map((cache) => [cache.view, (chart) => cacheLane(chart, cache)]),
+    ...locks.map((lock) => [`lock ${lock.lock}`, (chart) => lockLane(chart, lock)]),
+    ["places and money", movesLane],
+    ["faults", faultLane],
+    ["grade", gradeLane],
+  ];
+  const rank = ([name], i) => (view.order.includes(name) ? view.order.indexOf(name) : i);
+  const ranked = all.map((row, i) => [rank(row, i), row]).sort((a, b) => a[0] - b[0]);
+  return [["agent", agentLane], ...ranked.map(([, row]) => row)];
+}
+
+// From who changed a row to the step that was told the old one: for the chosen step alone.
+function flow(chart) {
+  const step = chart.episode.steps.find((x) => x.n === state.s);
+  const others = chart.tops.get("others");
+  if (!step || others === undefined || view.closed.has("others")) return null;
+  const ends = step.calls.flatMap((c) => c.reads).filter((r) => r.age && r.at !== null && chart.inside(r.at) && chart.inside(step.t));
+  return s(
+    "g",
+    { class: "flow", "clip-path": "url(#inside)" },
+    [...new Set(ends.map((r) => r.at))].slice(0, 6).map((at) => {
+      const [x0, y0, x1, y1] = [chart.x(at), others + 24, chart.x(step.t), 26 + 40];
+      const bend = (y0 - y1) / 2;
+      return s("path", { d: `M${x0},${y0}C${x0},${y0 - bend} ${x1},${y1 + bend} ${x1},${y1}`, "marker-end": "url(#arrow)" });
+    }),
+  );
 }
 
 function definitions() {
@@ -41,7 +75,8 @@ function definitions() {
       { id, width: size, height: size, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
       s("line", { class: "hatch", x1: 0, y1: 0, x2: 0, y2: size }),
     );
-  return s("defs", null, hatch("waiting", 5), hatch("fault", 9));
+  const head = s("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { class: "arrow-head", d: "M0,0L8,4L0,8Z" }));
+  return s("defs", null, hatch("waiting", 5), hatch("fault", 9), head);
 }
 
 function chartFoot(episode, entry) {
@@ -60,6 +95,7 @@ function chartFoot(episode, entry) {
       key(mark("read", "lag"), "old, in contract"),
       key(mark("read", "broken"), "older than the contract allows"),
     ),
+    !hidden(entry) && button("Lanes", { class: "small", id: "lanes-button", onclick: showLanes }),
     zoomed && button("Whole episode", { class: "small", onclick: () => zoom(0, episode.end) }),
     hidden(entry) && h("p", { class: "mute" }, "Blind mode: the other lanes appear once you have given your verdict."),
     episode.notes.length > 0 && !hidden(entry) && h("p", { class: "notes mute" }, episode.notes.join(" · "), "."),
@@ -72,6 +108,7 @@ function lane(chart, title, height, draw, options = {}) {
   const size = shut ? 16 : height;
   const top = chart.y;
   chart.y += size;
+  chart.tops.set(name, top);
   return s(
     "g",
     { class: "lane" },
@@ -84,12 +121,18 @@ function lane(chart, title, height, draw, options = {}) {
 
 function label(title, name, y, shut, detail) {
   const text = s("text", { class: "lane-name", x: 4, y: y + 4, onclick: () => toggleLane(name) }, (shut ? "▸ " : "") + clip(title, 16));
-  text.append(s("title", null, `${title}${detail ? ": " + detail : ""} (click folds the lane)`));
+  text.append(s("title", null, `${title}${detail ? ": " + detail : ""} (click ${name === "others" && !shut ? "spreads, then folds" : "folds"} the lane)`));
   return text;
 }
 
+// A lane folds; that of the others is first spread, a strip a group.
 function toggleLane(name) {
-  if (!view.closed.delete(name)) view.closed.add(name);
+  if (name === "others" && !view.closed.has(name) && !view.spread && current.episode.lanes.users.groups.length > 1) view.spread = true;
+  else {
+    if (!view.closed.delete(name)) view.closed.add(name);
+    if (name === "others") view.spread = false;
+  }
+  keepLanes();
   drawTimeline();
 }
 
