@@ -13,6 +13,7 @@ from simharness.env import make_plan
 from simharness.episode.plan import load_text
 from simharness.errors import UnknownName, UsageError
 from simharness.product.fault import parse_load
+from simharness.product.product import find_fault
 from simharness.product.registry import load_product, load_scenario, product_names
 from simharness.rollout.check import STARTS, check
 from simharness.rollout.request import Request
@@ -63,6 +64,9 @@ class Offer:
             self.config,
             self.schedule,
         )
+        product, _ = load_scenario(scenario)
+        for fault in plan.faults:
+            find_fault(product, fault)
         if plan.load > parse_load(self.load_max):
             raise UsageError(
                 f"load {load_text(plan.load)} is more than this server allows",

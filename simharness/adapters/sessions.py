@@ -126,18 +126,19 @@ class Sessions:
         intake: Intake,
         limits: Limits | None = None,
         *,
-        health: Health | None = None,
+        breaker: bool = True,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
     ) -> None:
         """Begin to serve.
 
-        `tell` hears of each event by its name and fields; it may be called from any thread.
+        `tell` hears of each event by its name and fields; it may be called from any thread. With
+        `breaker` no further episode begins once the harness has turned out to be broken.
         """
         self.offer = offer
         self.intake = intake
         self.limits = limits or Limits()
         self.counts = Counts()
-        self.health = health or Health()
+        self.health = Health() if breaker else None
         self._tell = tell
         self._lock = threading.Lock()
         self._open: dict[str, Session] = {}
@@ -156,7 +157,8 @@ class Sessions:
         if self.intake.failure is not None:
             return self.intake.failure.message
         try:
-            self.health.check()
+            if self.health is not None:
+                self.health.check()
         except HarnessUnhealthy as error:
             return error.message
         return "the server is shutting down" if self._stopping.is_set() else ""
@@ -299,7 +301,8 @@ class Sessions:
             self.expire()
 
     def _require_able(self) -> None:
-        self.health.check()
+        if self.health is not None:
+            self.health.check()
         if self.intake.failure is not None:
             raise self.intake.failure
         if self._stopping.is_set():
@@ -479,7 +482,7 @@ class Sessions:
         """Tell the breaker; what it has to say concerns the next episode."""
         if verdict.kind == "harness":
             self.counts.harness += 1
-        if verdict.kind == "external":
+        if self.health is None or verdict.kind == "external":
             return
         try:
             self.health.add(plan, verdict, command)

@@ -44,6 +44,7 @@ COMMANDS = {
         "the same episodes in processes that differ in what must not matter",
     ),
     "lint": ("simharness.cli.lint", "what makes a seed mean something else, in product code"),
+    "serve": ("simharness.cli.serve", "scenarios for clients: over HTTP, OpenEnv, MCP"),
     "soak": ("simharness.cli.soak", "load test: many pings while many users act"),
 }
 """Command to its module and its line in the overview."""
