@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, cast
@@ -28,11 +29,18 @@ def to_install(requirement: str) -> str:
     return f"pip install {'-e ' if edits else ''}{place + bracket + extra!r}"
 
 
-def absent(library: str, error: ImportError, extra: str = "") -> UsageError:
-    """Build the error for a library that can't be imported; the extra is called as it, or so."""
+def imported(name: str, extra: str) -> Any:
+    """Import a module that an extra brings along. Raises UsageError where it can't be."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise absent(name.partition(".")[0], error, extra) from error
+
+
+def absent(library: str, error: ImportError, extra: str) -> UsageError:
+    """Build the error for a library that can't be imported."""
     return UsageError(
-        f"{library} can't be imported: {error}",
-        f"run: {to_install(f'{NAME}[{extra or library}]')}",
+        f"{library} can't be imported: {error}", f"run: {to_install(f'{NAME}[{extra}]')}"
     )
 
 

@@ -37,5 +37,5 @@ def call_of(found: object) -> Call:
     if not isinstance(name, str):
         return Call("", json.dumps(found))
     given: Any = fields.get("arguments", {})
-    plain = not isinstance(given, dict | str)
-    return Call(name, json.dumps(given) if plain else given, own if isinstance(own, str) else None)
+    kept = type(given) in (dict, str)
+    return Call(name, given if kept else json.dumps(given), own if isinstance(own, str) else None)

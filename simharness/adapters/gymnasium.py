@@ -24,7 +24,7 @@ try:
     from gymnasium.error import CustomSpaceError
     from gymnasium.vector import utils as vector_utils
 except ImportError as error:
-    raise absent("gymnasium", error) from error
+    raise absent("gymnasium", error, "gymnasium") from error
 
 if TYPE_CHECKING:
     from simharness.blame.verdict import Verdict

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import warnings
-from contextlib import redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
-from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.pages import ROOT, block_after
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SWITCH = "SIMHARNESS_FAMILY"
 """Names the frameworks that have to be there, apart by commas: `gymnasium,inspect_ai`."""
@@ -30,11 +33,15 @@ def framework(name: str) -> Any:
         return import_module(name)
 
 
-def run_example(name: str) -> tuple[list[str], list[str]]:
-    """Run an example of the page; give what it says that it prints, and what it printed."""
+def run_example(name: str, folder: Path) -> tuple[list[str], list[str]]:
+    """Run an example of the page; give what it says that it prints, and what it printed.
+
+    It runs in another folder than the tree's, so that what is installed is found, as by a user.
+    """
     code = block_after(ROOT / "docs" / "frameworks.md", f"{name} example")
     said = [line.rpartition("  # ")[2] for line in code.splitlines() if line.startswith("print(")]
-    told = StringIO()
-    with redirect_stdout(told):
-        exec(compile(code, f"frameworks.md, {name}", "exec"), {})
-    return said, told.getvalue().splitlines()
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return said, done.stdout.splitlines()

@@ -59,8 +59,8 @@ def play(env: Any, actions: list[str], seed: int = 1) -> list[Any]:
     return told
 
 
-def test_the_example_prints_what_it_says() -> None:
-    said, told = run_example("gymnasium")
+def test_the_example_prints_what_it_says(tmp_path: Path) -> None:
+    said, told = run_example("gymnasium", tmp_path)
     assert told == said
 
 
