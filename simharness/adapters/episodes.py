@@ -12,9 +12,11 @@ from simharness.env import ON_HARNESS, Env, Reset, Step, make_plan, not_installe
 from simharness.episode.messages import answer_text
 from simharness.errors import HarnessError, UsageError
 from simharness.kernel.calendar import format_instant
+from simharness.kernel.draws import Draws, Stream
 from simharness.product.goal import MILLION
 from simharness.product.policy import Observation
 from simharness.product.registry import load_scenario
+from simharness.product.scenario import Drawing
 from simharness.recording.format import from_os_error
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from simharness.blame.verdict import Verdict
     from simharness.product.policy import Action
 
+ENDED = "this episode has ended"
+"""Answer to a call after the end, where a framework lets a model go on."""
 BROKE = "the environment failed; this episode does not count"
 """What an agent is told last in an episode that broke."""
 
@@ -76,6 +80,11 @@ class Episodes:
         return self._env
 
     @property
+    def begun(self) -> bool:
+        """Whether there has been a reset."""
+        return self._env is not None
+
+    @property
     def ended(self) -> bool:
         """Whether no step may be taken now."""
         return self._env is None or self._env.episode.ended
@@ -87,6 +96,14 @@ class Episodes:
         if verdict is None or not verdict.valid or verdict.score is None:
             return None
         return verdict.score / MILLION
+
+    def prompt(self, seed: int) -> str:
+        """Give the prompt of a seed without an episode. Raises UsageError for what is pinned."""
+        pins = self.plan.pins
+        drawing = Drawing(Stream(Draws(seed), "instance", 0), pins)
+        scenario = self.scenario.bound(pins)
+        scenario.draw(drawing)
+        return scenario.prompt(drawing.finish())
 
     def begin(self, seed: int | str) -> Reset:
         """Begin an episode; `seed` is as for `simharness.make`.

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simharness.adapters.episodes import Episodes, text_of
-from simharness.episode.start import drawn
+from simharness.adapters.episodes import ENDED, Episodes, text_of
 from simharness.errors import UsageError
 from simharness.extras import imported
 from simharness.product.policy import Call
@@ -33,7 +32,6 @@ ai_tool: Any = imported("inspect_ai.tool", "inspect")
 SEEDS = "eval:0:20"
 MESSAGES_MAX = 200
 """Messages after which a sample ends, for models that neither finish nor call a tool."""
-ENDED = "this episode has ended"
 KEPT = "simharness"
 """Under which a sample's store holds what became of its episode."""
 _PLAYED: dict[str, Episodes] = {}
@@ -51,7 +49,7 @@ def scenario_task(scenario: str, seeds: str = SEEDS, **settings: Any) -> Any:
     episodes = Episodes(scenario, **settings)
     samples = [
         ai_dataset.Sample(
-            input=episodes.scenario.prompt(drawn(episodes.scenario, seed, episodes.plan.pins)),
+            input=episodes.prompt(seed),
             id=f"seed-{seed}",
             metadata={"scenario": scenario, "seed": seed},
         )

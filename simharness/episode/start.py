@@ -1,12 +1,10 @@
-"""What episodes start from: a scenario's tables, built once a process, and what a seed draws."""
+"""What all episodes of a scenario start from, built once a process and never written to."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from simharness.kernel.draws import Draws, Stream
-from simharness.product.scenario import Drawing
 from simharness.values import digest_of
 
 if TYPE_CHECKING:
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 
     from simharness.parts.table import Template
     from simharness.product.product import Product
-    from simharness.product.scenario import Instance, Scenario, Value
+    from simharness.product.scenario import Scenario
     from simharness.product.tool import ToolSpec
 
 
@@ -42,10 +40,3 @@ def templates(product: type[Product], scenario: Scenario[Any]) -> dict[str, Temp
         held = {name: spec.template(rows.get(name, ())) for name, spec in product.specs().items()}
         _TEMPLATES[key] = held
     return held
-
-
-def drawn(scenario: Scenario[Any], seed: int, pins: Mapping[str, Value]) -> Instance:
-    """Give the instance that a seed draws, without an episode. Raises UsageError for pins."""
-    drawing = Drawing(Stream(Draws(seed), "instance", 0), pins)
-    scenario.bound(pins).draw(drawing)
-    return drawing.finish()

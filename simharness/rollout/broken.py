@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.blame.verdict import Class, Proof, Verdict
 from simharness.episode.info import BROKE, info_payload
-from simharness.episode.start import drawn
 from simharness.errors import SimharnessError
 from simharness.findings.finding import Effect, Finding, packable
+from simharness.kernel.draws import Draws, Stream
 from simharness.product.registry import load_scenario
+from simharness.product.scenario import Drawing
 from simharness.recording.format import FrameType, footer_payload
 from simharness.values import pack
 
@@ -132,6 +133,8 @@ def instance_of(plan: Plan) -> Mapping[str, object]:
     """Give what the seed draws; where the scenario can't draw, what is pinned."""
     try:
         _, scenario = load_scenario(plan.scenario)
-        return drawn(scenario, plan.seed, plan.pins)
+        drawing = Drawing(Stream(Draws(plan.seed), "instance", 0), plan.pins)
+        scenario.bound(plan.pins).draw(drawing)
+        return drawing.finish()
     except Exception:  # the episode is broken already, and its cause is told
         return plan.pins
