@@ -18,6 +18,7 @@ from simharness.episode.replay import replay as replay_record
 from simharness.errors import (
     ContractBreach,
     HarnessError,
+    ProviderFailed,
     SimharnessError,
     UnknownName,
     UsageError,
@@ -259,10 +260,13 @@ def run(
     profile: str = "",
     config: Mapping[str, Any] | None = None,
     schedule: str = "fifo",
+    base_url: str = "",
 ) -> Outcome:
-    """Run one episode and judge it; `policy` is a name, `transcript:FILE`, or a policy itself.
+    """Run one episode and judge it.
 
-    `seed` is as for `make`. Raises UnknownName or UsageError for what can't be run.
+    `policy` is a name, `transcript:FILE`, `openai:MODEL`, or a policy itself; a model is asked at
+    `base_url`. `seed` is as for `make`. Raises UnknownName or UsageError for what can't be run,
+    ProviderRefused where a model can't be asked at all.
     """
     plan = make_plan(scenario, seed, load, faults, profile, config, schedule)
     if not isinstance(policy, str):
@@ -270,17 +274,22 @@ def run(
         name = "function:" + getattr(policy, "__name__", type(policy).__name__)
         return finish(new_episode(plan, name), policy, askable=True)
     episode = new_episode(plan, policy)
-    source = PolicySource(policy, episode.scenario, 1)
+    source = PolicySource(policy, episode.scenario, 1, base_url)
     return finish(episode, source.policy(0), askable=source.askable)
 
 
 def finish(episode: Episode, policy: Policy, *, askable: bool) -> Outcome:
-    """Let a policy play an episode to its end, judge it, close its recording."""
+    """Let a policy play an episode to its end, judge it, close its recording.
+
+    Where the provider of a model fails, that is its end.
+    """
     try:
         drive(episode, policy)
     except HarnessError:
         if episode.aborted is None:
             raise
+    except ProviderFailed as error:
+        episode.give_up(error.finding, error.message)
     expert = episode.scenario.policies.get("expert")
     verdict = judge(episode, policy if askable else None, expert)
     episode.close(verdict.record())

@@ -3,6 +3,7 @@
 SimharnessError             everything this package raises on purpose                      exit code
 ├── UsageError              what the caller asked for can't be done; says what would be            2
 │   ├── UnknownName         a name that isn't known; lists the near ones
+│   ├── ProviderRefused     a model's provider can't be reached, or takes none of our requests
 │   └── SessionError        a server's session can't do what was asked
 │       ├── NoSession       there is none of this name, or it is over
 │       ├── NoEpisode       it has no episode that goes on: none was begun, or it has ended
@@ -17,6 +18,7 @@ SimharnessError             everything this package raises on purpose           
 │       ├── OtherModel      of other semantics of its product
 │       └── OtherPatch      with a patch that its product doesn't know
 ├── Divergence              a replay produced something other than what was recorded               3
+├── ProviderFailed          a model's provider failed amid an episode: no number                   4
 └── HarnessError            the harness failed, so there is no number to train on                  4
     ├── ProcessFailed       a simulated process raised; names it
     ├── Deadlock            nobody can move, or a call outlived every bound
@@ -115,6 +117,12 @@ class AtCapacity(SessionError):
     code = "SH-SES-005"
 
 
+class ProviderRefused(UsageError):
+    """The provider of a model can't be reached, or refuses what it is asked from the start."""
+
+    code = "SH-USE-003"
+
+
 class RecordingError(SimharnessError):
     """A recording can't be read or written."""
 
@@ -172,6 +180,21 @@ class Divergence(SimharnessError):
 
     code = "SH-DIV-000"
     exit_code = 3
+
+
+class ProviderFailed(SimharnessError):
+    """The provider of a model failed amid an episode, which is neither model nor harness.
+
+    The third of `args` is the code of the taxonomy, X810 unless it is given.
+    """
+
+    code = "SH-EXT-001"
+    exit_code = 4
+
+    @property
+    def finding(self) -> str:
+        """The code of the taxonomy."""
+        return str(self.args[2]) if len(self.args) > 2 else "X810"
 
 
 class HarnessError(SimharnessError):

@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("product",),
     # What product authors import. It re-exports the layers before it and holds no code of its own.
     ("api",),
+    ("chat",),
     ("recording",),
     ("findings",),
     ("episode",),

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness.adapters.health import PROCESS, Health
+from simharness.chat.messages import answer_text
 from simharness.env import ON_HARNESS, Env, Reset, Step, make_plan, not_installed, seed_of
-from simharness.episode.messages import answer_text
 from simharness.errors import HarnessError, UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.kernel.draws import Draws, Stream

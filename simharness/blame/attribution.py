@@ -14,7 +14,7 @@ from simharness.blame.planned import failing_reference, undeclared_faults
 from simharness.blame.proof import prove
 from simharness.blame.verdict import Class, Proof, Verdict
 from simharness.findings.detect import harness_findings
-from simharness.findings.finding import Confidence, Effect, Finding
+from simharness.findings.finding import Confidence, Effect, Finding, packable
 from simharness.findings.model import primary_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def judge_record(record: EpisodeRecord) -> Verdict:
 
 def judge_case(case: Case) -> Verdict:
     """Run the detectors, prove, decide."""
+    if case.external is not None:
+        return external(case, *case.external)
     proved = prove(case, [*undeclared_faults(case), *harness_findings(case.story)])
     found = proved.findings
     against = [f for f in found if f.code.startswith("H")]
@@ -114,6 +116,33 @@ def judge_case(case: Case) -> Verdict:
         code,
         (*found, *models),
         "nothing found explains the outcome",
+    )
+
+
+def external(case: Case, code: str, cause: str) -> Verdict:
+    """Judge an episode that ended from outside: nobody's fault here, and no number.
+
+    What was found against the harness up to there is told beside it, and decides nothing.
+    """
+    last = len(case.inputs)
+    ended = Finding(
+        code=code,
+        step=last,
+        t=case.story.rows[-1].t if case.story.rows else 0,
+        keys=(),
+        explanation=cause,
+        effect=Effect.HINDERED,
+    )
+    found = [replace(f, effect=Effect.NONE) for f in harness_findings(case.story)]
+    return Verdict(
+        kind=Class.EXTERNAL,
+        primary=code,
+        proof=Proof.NONE,
+        valid=False,
+        score=None,
+        goal=None,
+        findings=(ended, *found),
+        sentence=str(packable(cause)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simharness.episode.info import EXTERNAL
 from simharness.episode.inputs import read_inputs
 from simharness.episode.policies import recorded_policy
 from simharness.episode.replay import plan_of, start_of
@@ -46,6 +47,8 @@ class Case:
     """What played, where it can be asked again."""
     reference: Policy | None
     """The scenario's reference policy."""
+    external: tuple[str, str] | None = None
+    """Code and cause of what ended it from outside, where anything did."""
     prompt: str = ""
     brief: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The facts of the prompt as data."""
@@ -107,6 +110,7 @@ def case_of(
         aborted=episode.aborted is not None,
         policy=policy,
         reference=reference,
+        external=external_of(episode.notes),
         prompt=episode.prompt,
         brief=episode.scenario.brief(episode.instance),
     )
@@ -131,9 +135,19 @@ def case_of_record(record: EpisodeRecord) -> Case:
         aborted=aborted,
         policy=recorded_policy(record, scenario),
         reference=scenario.policies.get("expert"),
+        external=external_of(record.info),
         prompt=prompt,
         brief=brief,
     )
+
+
+def external_of(info: Mapping[str, object]) -> tuple[str, str] | None:
+    """Read from what is noted of an episode what ended it from outside, if anything did."""
+    match info.get(EXTERNAL):
+        case {"code": str(code), "cause": str(cause)}:
+            return code, cause
+        case _:
+            return None
 
 
 def account_of(case: Case) -> Account:

@@ -10,21 +10,25 @@ import click
 from click.core import ParameterSource
 
 from simharness.blame.statistics import rate
+from simharness.blame.verdict import Class
 from simharness.cli.audit import told_gate
 from simharness.cli.output import ProgressLine, counted, emit_json, wrapped
-from simharness.errors import HarnessError, RecordingError, UsageError
+from simharness.errors import HarnessError, ProviderRefused, RecordingError, UsageError
 from simharness.rollout.lines import read_lines
 from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
 from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
 from simharness.rollout.store import ABOUT, next_folder
 from simharness.rollout.summary import decision_of
+from simharness.units import MS, humanize
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from simharness.rollout.breaker import Breaker
     from simharness.rollout.run import Result
     from simharness.rollout.summary import Summary
 
-ANEW = ("workers", "breaker", "as_json", "going_on")
+ANEW = ("workers", "breaker", "as_json", "going_on", "base_url")
 """Options that a run may be resumed with; the others are as they were."""
 
 
@@ -46,7 +50,14 @@ ANEW = ("workers", "breaker", "as_json", "going_on")
     default=("expert",),
     show_default=True,
     metavar="P",
-    help="A scripted policy, or transcript:FILE; given again, that one plays each seed as well.",
+    help="A scripted policy, transcript:FILE, or openai:MODEL; given again, that one plays each "
+    "seed as well.",
+)
+@click.option(
+    "--base-url",
+    default="",
+    metavar="URL",
+    help="Where models are asked, such as http://127.0.0.1:8000/v1; default: OPENAI_BASE_URL.",
 )
 @click.option(
     "--fault",
@@ -134,6 +145,7 @@ def command(
     seed: str,
     episodes: int | None,
     policies: tuple[str, ...],
+    base_url: str,
     faults: tuple[str, ...],
     fault_sets: tuple[str, ...],
     loads: tuple[str, ...],
@@ -181,22 +193,24 @@ def command(
             schedule=schedule,
             group=group,
             refill=refill,
+            base_url=base_url,
         )
         folder = out if out is not None else next_folder(Path("runs"), folder_name(scenarios[0]))
         total = len(request)
     try:
         if request is None:
-            result = resume(folder, show, engine=engine, breaker=breaker)
+            result = resume(folder, show, engine=engine, breaker=breaker, base_url=base_url)
         else:
             result = run(request, folder, show, engine=engine, breaker=breaker)
     except KeyboardInterrupt:
         progress.close()
         click.echo(interrupted(finished, total, folder), err=True)
         return 130
-    except (RecordingError, HarnessError) as error:
-        if not finished:
+    except (RecordingError, HarnessError, ProviderRefused) as error:
+        if not finished and not isinstance(error, ProviderRefused):
             raise
-        again = f"what was played is kept; then: {again_command(folder)}"
+        kept = "what was played is kept; " if finished else ""
+        again = f"{kept}then: {again_command(folder)}"
         raise type(error)(
             error.message, f"{error.hint}; {again}" if error.hint else again
         ) from None
@@ -206,7 +220,9 @@ def command(
         click.echo(interrupted(result.summary.episodes, result.total, folder), err=True)
         return 130
     report(result, str(folder), as_json)
-    return 1 if result.stopped == BREAKER else 0
+    if result.summary.is_lost:
+        tell_lost(result.summary)
+    return 1 if result.stopped == BREAKER or result.summary.is_lost else 0
 
 
 def require_alone(context: click.Context) -> None:
@@ -275,6 +291,14 @@ def report(result: Result, folder: str, as_json: bool) -> None:
         f"(95 %: {failure['low']:.1%} to {failure['high']:.1%})"
     )
     told_gate(decision)
+    if summary.usage:
+        click.echo(f"  {told_usage(summary.usage)}")
+    external = summary.classes[Class.EXTERNAL]
+    if summary.outside is not None and not summary.is_lost:
+        wrapped(
+            f"failed from outside, and not counted as failures: {counted(external, 'episode')}; "
+            f"the first: {summary.outside['sentence']}"
+        )
     if result.groups:
         kept = [group for group in result.groups if not group.dropped]
         members = sum(len(group.members) for group in kept)
@@ -292,6 +316,28 @@ def report(result: Result, folder: str, as_json: bool) -> None:
         if line["score"] is None:
             wrapped(f"{line['key']} broke: {line['sentence']}")
         click.echo(f"  look at: {look_at(line['key'], folder)}")
+
+
+def told_usage(usage: Mapping[str, int]) -> str:
+    """Say what the answers of models took."""
+    retries = usage["retries"]
+    return (
+        f"models: {counted(usage['requests'], 'request')}"
+        + (f" ({retries} after a failure)" if retries else "")
+        + f", {usage['prompt_tokens']:,} tokens in and {usage['completion_tokens']:,} out, "
+        f"{humanize(usage['ms'] * MS)} of real time"
+    )
+
+
+def tell_lost(summary: Summary) -> None:
+    """Say, where it can't be missed, that a run has measured nothing."""
+    assert summary.outside is not None
+    click.echo(
+        f"NOTHING WAS MEASURED: {'every' if summary.episodes > 1 else 'the'} episode failed from "
+        f"outside, neither by the model nor by the harness. The first: "
+        f"{summary.outside['primary']}, {summary.outside['sentence']}",
+        err=True,
+    )
 
 
 def more(result: Result) -> dict[str, object]:
@@ -322,4 +368,7 @@ def tell_breaker(breaker: Breaker, result: Result, folder: str) -> None:
         click.echo(f"    {look_at(line['key'], folder)}")
     if breaker.planted:
         click.echo(f"  these faults were switched on: {', '.join(breaker.planted)}")
+    if breaker.is_outage:
+        click.echo(f"  to play the rest, once the provider answers: {again_command(folder)}")
+        return
     click.echo(f"  to play the rest all the same: {again_command(folder)} --no-breaker")

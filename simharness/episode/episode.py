@@ -5,9 +5,11 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
+from simharness.episode.info import EXTERNAL, with_notes
 from simharness.episode.plan import load_text, setting_text
 from simharness.episode.start import schemas_digest, templates
 from simharness.episode.step import (
+    BESIDE,
     CALL_TEXT_MAX,
     CALLS,
     LATER,
@@ -21,6 +23,7 @@ from simharness.episode.step import (
     StepRecord,
     cut,
     input_payload,
+    raw,
     with_id,
 )
 from simharness.episode.transcript import RawCall, parse_arguments
@@ -111,6 +114,9 @@ class Episode:
         self.bad_calls = 0
         """Calls so far that no schema allows."""
         self.aborted: HarnessError | None = None
+        self.notes: dict[str, Any] = {}
+        """What is to be known of it and decides nothing: goes to the INFO frame when it closes."""
+        self._info = info
         self.interrupted = False
         """Whether Ctrl-C or the like came amid a step, which then has no STEP in the recording."""
         profile = plan.profile or scenario.profile_for(product_class.profiles)
@@ -196,7 +202,8 @@ class Episode:
     @property
     def reward(self) -> int | None:
         """The last reward in millionths; None before any, or where the harness can't tell."""
-        return self.steps[-1].reward if self.ended and self.steps and not self.interrupted else None
+        broken_off = self.interrupted or EXTERNAL in self.notes
+        return self.steps[-1].reward if self.ended and self.steps and not broken_off else None
 
     # --- driving ----------------------------------------------------------------------------------
 
@@ -210,12 +217,14 @@ class Episode:
         calls: Sequence[RawCall],
         at: int | None = None,
         pins: Sequence[Mapping[str, int] | None] = (),
+        beside: str = "",
     ) -> StepRecord:
         """Send one turn of calls, concurrently, at tick `at` (default: now plus the think time).
 
-        Calls beyond the 64th are refused, and texts that no model should send are cut: both are
-        the model's doing and no error. Raises UsageError when the episode has ended or the turn is
-        empty, HarnessError when the harness fails; the recording then ends with an aborted step.
+        `beside` is what was said beside them, which is recorded and nobody hears. Calls beyond the
+        64th are refused, and texts that no model should send are cut: both are the model's doing
+        and no error. Raises UsageError when the episode has ended or the turn is empty,
+        HarnessError when the harness fails; the recording then ends with an aborted step.
         """
         if not calls or len(calls) >= 1 << 16:
             raise UsageError(f"a turn of {len(calls)} calls", "give 1 or more, or None to go away")
@@ -226,7 +235,8 @@ class Episode:
         step = self.count + 1
         room = TURN_TEXT_MAX // len(calls)
         named = tuple(with_id(cut(call, room), step, i) for i, call in enumerate(calls))
-        return self._step(Input(step, self._instant(step, at), CALLS, named, pins=tuple(pins)))
+        given = Input(step, self._instant(step, at), CALLS, named, pins=tuple(pins))
+        return self._step(given._replace(beside=beside[:CALL_TEXT_MAX]))
 
     def say(self, text: str, at: int | None = None) -> StepRecord:
         """Send plain text: a message to the person who asked."""
@@ -237,6 +247,14 @@ class Episode:
         """End the episode as an agent does that just goes away."""
         step = self.count + 1
         return self._step(Input(step, self._instant(step, at), STOP))
+
+    def give_up(self, code: str, cause: str) -> None:
+        """End the episode where it stands, for a cause outside of it: nothing is judged or paid.
+
+        `code` is of the taxonomy, X810 or the like, and `cause` a sentence.
+        """
+        self.ended = True
+        self.notes[EXTERNAL] = {"code": code, "cause": cause}
 
     def send(self, given: Input) -> StepRecord:
         """Send a recorded input again, at its recorded instant."""
@@ -264,6 +282,8 @@ class Episode:
         return at
 
     def _step(self, given: Input) -> StepRecord:
+        if given.beside:
+            self.recorder.input(given.step, given.at, BESIDE, raw(given.beside))
         self.recorder.input(given.step, given.at, given.kind, input_payload(given))
         self.world.outside.learn(given.outside)
         self._step_under_way = given.step
@@ -585,7 +605,9 @@ class Episode:
             self.world.emit((journal.SCHEMA, self.world.ticks, self.world.intern(digest)))
 
     def close(self, verdict: Mapping[str, object] | None = None) -> None:
-        """Write the verdict, if there is one, and the footer."""
+        """Write what was noted, the verdict, if there is one, and the footer."""
+        if self.notes:
+            self.recorder.info(with_notes(self._info, self.notes))
         if verdict is not None:
             self.recorder.verdict(verdict)
         self.recorder.footer(self.count, self.sink.chain)

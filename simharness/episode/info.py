@@ -8,11 +8,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness import __version__
 from simharness.recording.format import FrameType
-from simharness.values import pack
+from simharness.values import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,8 @@ BROKE = "broke"
 """Field with the sentence that says how an episode broke that could not go on."""
 PAYLOADS_MAX = 1024
 """Payloads that are kept; a server goes on for long, and may play one seed any number of times."""
+EXTERNAL = "external"
+"""Field with code and cause of what ended an episode from outside."""
 # Plain dicts, because mypy doesn't take a class for the hashable that `lru_cache` wants.
 _SOURCES: dict[type[Product], dict[str, str]] = {}
 _PAYLOADS: dict[tuple[object, ...], bytes] = {}
@@ -43,6 +45,12 @@ def info_payload(
                 _PAYLOADS.clear()
             _PAYLOADS[key] = payload
     return payload
+
+
+def with_notes(payload: bytes, notes: Mapping[str, Any]) -> bytes:
+    """Give an INFO frame with the fields of another one, if there is one, and with notes."""
+    fields = cast("list[Any]", unpack(payload))[1] if payload else {}
+    return pack([FrameType.INFO, {**fields, **notes}])
 
 
 def sources(product: type[Product]) -> dict[str, str]:

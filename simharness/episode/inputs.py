@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from simharness.episode.step import CALLS, OUTSIDE, STOP, TEXT, Input, default_id
+from simharness.episode.step import BESIDE, CALLS, OUTSIDE, STOP, TEXT, Input, default_id
 from simharness.episode.transcript import RawCall
 from simharness.errors import DamagedRecording
 from simharness.kernel.outside import Answered
@@ -19,10 +19,20 @@ KEY_BYTES = 16
 def read_inputs(record: EpisodeRecord) -> list[Input]:
     """Read what the agent did. Raises DamagedRecording for an input of no known shape."""
     outside = read_outside(record)
-    given = [read_input(f.fields) for f in record.inputs if f.fields[2] != OUTSIDE]
-    if not outside:
+    given: list[Input] = []
+    beside: dict[object, str] = {}
+    for frame in record.inputs:
+        step, _, kind, payload = frame.fields
+        if kind == BESIDE and isinstance(payload, bytes):
+            beside[step] = text(payload)
+        elif kind != OUTSIDE:
+            given.append(read_input(frame.fields))
+    if not outside and not beside:
         return given
-    return [one._replace(outside=tuple(outside.get(one.step, ()))) for one in given]
+    return [
+        one._replace(outside=tuple(outside.get(one.step, ())), beside=beside.get(one.step, ""))
+        for one in given
+    ]
 
 
 def read_outside(record: EpisodeRecord) -> dict[int, list[Answered]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simharness.chat.messages import answered, asked, said
 from simharness.episode.inputs import read_inputs
 from simharness.episode.replay import plan_of, start_of
-from simharness.episode.step import CALLS, TEXT
+from simharness.episode.step import CALLS, STOP, TEXT, UNHEARD
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import read_rows
 
@@ -43,44 +44,27 @@ def chat_turns(record: EpisodeRecord) -> tuple[dict[str, Any], list[ChatTurn]]:
     told = {step.step: step for step in read_rows(record).steps}
     plan = plan_of(record)
     _, scenario = load_scenario(plan.scenario)
-    prompt = {"role": "user", "content": start_of(scenario, plan)[0]}
     turns = [
         ChatTurn(given, step := told.get(given.step), messages_of(given, step))
         for given in read_inputs(record)
     ]
-    return prompt, turns
+    for turn, following in pairwise(turns):
+        if turn.given.kind == TEXT and following.given.kind != STOP:
+            turn.messages.append(asked(UNHEARD))
+    return asked(start_of(scenario, plan)[0]), turns
 
 
 def messages_of(given: Input, told: Told | None) -> list[dict[str, Any]]:
     """Give the messages of one step."""
     if given.kind == TEXT:
-        return [{"role": "assistant", "content": given.text}]
+        return [said(given.text)]
     if given.kind != CALLS:
         return []
-    asked = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.tool, "arguments": call.arguments},
-            }
-            for call in given.calls
-        ],
-    }
     results: Sequence[tuple[bool, Any]] = told.results if told is not None else ()
-    answers = [
-        {
-            "role": "tool",
-            "tool_call_id": call.id,
-            "content": answer_text(ok, value),
-        }
-        for call, (ok, value) in zip(given.calls, results, strict=False)
+    return [
+        said(given.beside, [(call.id, call.tool, call.arguments) for call in given.calls]),
+        *(
+            answered(call.id, value, ok=ok)
+            for call, (ok, value) in zip(given.calls, results, strict=False)
+        ),
     ]
-    return [asked, *answers]
-
-
-def answer_text(ok: bool, value: Any) -> str:
-    """Write the answer to one call as a model is told it: plain ASCII, in one line."""
-    return json.dumps(value if ok else {"error": value}, separators=(",", ":"), ensure_ascii=True)

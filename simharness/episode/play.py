@@ -7,11 +7,12 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from simharness.episode.step import TEXT, UNHEARD
 from simharness.episode.transcript import RawCall
 from simharness.errors import UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.kernel.draws import Draws, Stream
-from simharness.product.policy import Action, Call, Observation, Policy, Task
+from simharness.product.policy import Action, Call, Observation, Policy, Task, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ def task_of(episode: Episode, policy_seed: int = 0) -> Task:
         tools=tuple(tool.schema for tool in episode.product.tools.values()),
         brief=episode.scenario.brief(episode.instance),
         draws=policy_draws(episode.plan.seed, policy_seed),
+        notes=episode.notes,
     )
 
 
@@ -84,6 +86,8 @@ def perform(
         return episode.say(action, at)
     if isinstance(action, Call):
         return episode.call((raw_call(action),), at, pins)
+    if isinstance(action, Turn):
+        return take(episode, action, at, pins)
     if not isinstance(action, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(
             f"action {action!r:.80} is no action", "give a Call, a list of Calls, text, or None"
@@ -99,19 +103,35 @@ def perform(
     return episode.call(tuple(calls), at, pins)
 
 
+def take(
+    episode: Episode,
+    turn: Turn,
+    at: int | None = None,
+    pins: Sequence[Mapping[str, int] | None] = (),
+) -> StepRecord:
+    """Take a whole turn; `at` overrules its own think time. Raises UsageError for a broken one."""
+    if at is None and turn.think is not None:
+        at = episode.world.ticks + turn.think
+    if not turn.calls:
+        return episode.say(turn.text, at)
+    return episode.call([raw_call(call) for call in turn.calls], at, pins, turn.text)
+
+
 def observe(episode: Episode, record: StepRecord) -> Observation:
     """Give what the agent is told of a step."""
     return Observation(
         t=format_instant(episode.world.epoch + record.t),
         episode_id=episode.id,
         results=tuple(result.json() for result in record.results),
+        text=UNHEARD if record.input.kind == TEXT else "",
     )
 
 
 def drive(episode: Episode, policy: Policy, policy_seed: int = 0) -> None:
     """Let a policy play until the episode ends.
 
-    Raises HarnessError when the harness fails, UsageError for a policy that is none.
+    Raises HarnessError when the harness fails, UsageError for a policy that is none,
+    ProviderFailed where a model's provider fails.
     """
     play_on(episode, played_by(policy, task_of(episode, policy_seed)))
 

@@ -9,10 +9,13 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simharness.chat.options import OPENAI, is_chat
+from simharness.chat.policy import chat
+from simharness.chat.provider import check_ready, provider_of
 from simharness.episode.play import seeded
 from simharness.episode.transcript import Conversation, read_transcript
 from simharness.errors import UnknownName, UsageError
-from simharness.product.policy import Action, Call, Observation, Policy, Task
+from simharness.product.policy import Action, Call, Observation, Policy, Task, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +133,9 @@ def transcript(conversation: Conversation) -> Policy:
     def play(task: Task) -> Play:
         for turn in conversation.turns:
             if turn.calls:
-                yield [Call(call.tool, call.arguments, call.id) for call in turn.calls]
+                yield Turn(
+                    [Call(call.tool, call.arguments, call.id) for call in turn.calls], turn.text
+                )
             elif turn.text:
                 yield turn.text
 
@@ -160,15 +165,26 @@ def recorded_policy(record: EpisodeRecord, scenario: Scenario[Any]) -> Policy | 
 
 
 class PolicySource:
-    """Gives the policy of each episode of a run."""
+    """Gives the policy of each episode of a run; `base_url` is where a model is asked.
 
-    def __init__(self, name: str, scenario: Scenario[Any], episodes: int) -> None:
+    Raises UnknownName or UsageError for one that can't be played.
+    """
+
+    def __init__(
+        self, name: str, scenario: Scenario[Any], episodes: int, base_url: str = ""
+    ) -> None:
         self.name = name
-        self.askable = not name.startswith(TRANSCRIPT)
-        """Whether it answers to other observations than those that it has seen."""
+        self.is_endless = not name.startswith(TRANSCRIPT)
+        """Whether it can play any number of seeds."""
+        self.askable = self.is_endless and not is_chat(name)
+        """Whether it can be asked again, at no cost and with the same answers, what it would do."""
+        self._base_url = base_url
         self._conversations: tuple[Conversation, ...] = ()
         self._policy: Policy | None = None
-        if not self.askable:
+        if is_chat(name):
+            check_ready(name, base_url)
+            return
+        if not self.is_endless:
             path = Path(name[len(TRANSCRIPT) :])
             self._conversations = read_transcript(path)
             if len(self._conversations) < episodes:
@@ -181,11 +197,15 @@ class PolicySource:
         self._policy = scripted(name, scenario)
         if self._policy is None:
             raise UnknownName.among(
-                f"policy of {scenario.id}", name, [*policy_names(scenario), TRANSCRIPT + "FILE"]
+                f"policy of {scenario.id}",
+                name,
+                [*policy_names(scenario), TRANSCRIPT + "FILE", OPENAI + "MODEL"],
             )
 
     def policy(self, index: int) -> Policy:
         """Give the policy of the run's `index`-th episode (from 0)."""
         if self._policy is not None:
             return self._policy
+        if is_chat(self.name):
+            return chat(provider_of(self.name, self._base_url))
         return transcript(self._conversations[index])

@@ -16,6 +16,13 @@ TEXT = "text"
 STOP = "stop"
 OUTSIDE = "outside"
 """Kind of an INPUT that is an answer from outside, and none of the agent's doing."""
+UNHEARD = (
+    "Nobody reads plain text here. Go on with the tools, or end with finish if there is no more "
+    "to do."
+)
+"""What the agent is told after plain text, as by its user."""
+BESIDE = "beside"
+"""Kind of an INPUT that is what a model said beside its calls: nobody hears it."""
 
 CALL_TEXT_MAX = 256 * 1024
 """Characters of one call's arguments, or of a text, that are kept; what is cut is broken JSON."""
@@ -54,6 +61,8 @@ class Input(NamedTuple):
     """Waits pinned by the caller, one map a call."""
     outside: tuple[Answered, ...] = ()
     """What the world was answered from outside during this step: known once it is over."""
+    beside: str = ""
+    """What a model said beside its calls: nobody hears it."""
 
 
 class Result(NamedTuple):

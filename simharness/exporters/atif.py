@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from simharness.chat.messages import functions
 from simharness.episode.transcript import parse_arguments
 from simharness.errors import UsageError
-from simharness.exporters.chat import functions, spelled_alike
+from simharness.exporters.chat import spelled_alike
 from simharness.exporters.loss import TRUTH, Loss
 from simharness.exporters.text import json_line
 from simharness.exporters.trajectory import as_score

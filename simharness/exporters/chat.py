@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from simharness.chat.messages import functions
 from simharness.episode.transcript import parse_arguments
 from simharness.exporters.loss import TRUTH, Loss
 from simharness.exporters.text import json_line, json_text
@@ -29,11 +30,6 @@ def openai(file: BinaryIO, out: Path, include: Collection[str], loss: Loss) -> O
 def trl(file: BinaryIO, out: Path, include: Collection[str], loss: Loss) -> TRL:
     """Make the exporter of TRL's shape."""
     return TRL(file, loss, with_truth=TRUTH in include)
-
-
-def functions(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Give the tools as chat APIs list them."""
-    return [{"type": "function", "function": dict(tool)} for tool in tools]
 
 
 class OpenAI:

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from simharness import __version__
+from simharness.chat.messages import functions
 from simharness.errors import UsageError
-from simharness.exporters.chat import functions
 from simharness.exporters.loss import TRUTH, Loss
 from simharness.exporters.text import json_text, sound
 from simharness.exporters.trajectory import as_score

@@ -24,8 +24,20 @@ class Call:
     """Repeated in the result; None takes a default."""
 
 
-Action = Call | Sequence[Call] | str | None
-"""One call, several at once, plain text, or None: the agent goes away."""
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn with all that a model made of it: calls, what it said, and when it is sent."""
+
+    calls: Sequence[Call] = ()
+    """Sent at once."""
+    text: str = ""
+    """Said beside the calls, to nobody; without calls, to the person who asked."""
+    think: int | None = None
+    """Ticks before it is sent; None for the draw that is the same for every policy."""
+
+
+Action = Call | Sequence[Call] | Turn | str | None
+"""One call, several at once, a whole turn, plain text, or None: the agent goes away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class Observation:
     results: tuple[Mapping[str, Any], ...]
     """`{id, tool, value}` or `{id, tool, error}`, in the order of the calls."""
     text: str = ""
+    """What a plain text of the agent is answered with: that nobody reads it."""
 
     @property
     def value(self) -> Any:
@@ -62,6 +75,9 @@ class Task:
     """The facts of the prompt as data."""
     draws: Callable[[int], Stream]
     """Draws of the policy's own, by step; they are no part of the world's."""
+    notes: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the policy wants to be known of its play, such as its costs: kept in the recording's
+    INFO frame."""
 
 
 Policy = Callable[[Task], Generator[Action, Observation, None]]

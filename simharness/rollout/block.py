@@ -1,4 +1,4 @@
-"""A block: 64 episodes of a run that one worker plays in order into one shard.
+"""A block: some episodes of a run, mostly 64, that one worker plays in order into one shard.
 
 Whoever plays a block that was begun before goes on behind its last intact episode, so that the
 sealed shard is the same however often it was broken off.
@@ -13,7 +13,7 @@ from simharness.env import finish, new_episode
 from simharness.episode.info import sources
 from simharness.episode.play import seeded
 from simharness.episode.policies import MEMBER, PolicySource
-from simharness.errors import RecordingError, TruncatedRecording, UsageError
+from simharness.errors import ProviderRefused, RecordingError, TruncatedRecording, UsageError
 from simharness.kernel.guard import is_own
 from simharness.product.registry import load_scenario
 from simharness.recording.format import PART_SUFFIX, FrameType
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BLOCK = 64
 """Episodes to a shard."""
+MODEL_BLOCK = 4
+"""The same where models are asked, which takes minutes: more workers find something to do."""
 SHARDS = "shards"
 
 
@@ -126,7 +128,8 @@ class Player:
             policy = seeded(source.policy(index), entry.seed, entry.member)
             episode = new_episode(plan, source.name, writer, about=about)
             verdict = finish(episode, policy, askable=source.askable).verdict
-        except RecordingError:
+        except (RecordingError, ProviderRefused):
+            # Every further episode would fail of the same.
             raise
         except BaseException as error:
             # What the product or its policy raises, whatever it is, broke this episode and no more.
@@ -138,7 +141,8 @@ class Player:
                 writer, plan, entry.policy, about, cause_of(error), episode=episode
             )
         steps = episode.count if episode is not None else 0
-        return self.line(plan, entry, about, verdict.record(), writer.digest, steps)
+        noted = {**about, **(episode.notes if episode is not None else {})}
+        return self.line(plan, entry, noted, verdict.record(), writer.digest, steps)
 
     def lost(
         self, entry: Entry, writer: ShardWriter, code: str, cause: str, left: EpisodeRecord | None
@@ -170,7 +174,8 @@ class Player:
         found = self._sources.get(key)
         if found is None:
             _, scenario = load_scenario(entry.scenario)
-            found = PolicySource(entry.policy, scenario, len(self.request.seeds))
+            request = self.request
+            found = PolicySource(entry.policy, scenario, len(request.seeds), request.base_url)
             self._sources[key] = found
         return found
 

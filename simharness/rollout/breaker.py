@@ -3,6 +3,9 @@
 A broken harness should cost minutes and not a training run. The test may be looked at after every
 episode, see `blame/sequential`; it stops at 8 failures of the harness in a row, or as soon as the
 rate is rather 5 % than 2 %, from 20 episodes on.
+
+Episodes that failed from outside say nothing about the harness and aren't counted. But where 8 in a
+row do, the provider of the model is down, and every further episode would be lost too.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from simharness.blame.sequential import SequentialTest
 from simharness.blame.statistics import Gate
+from simharness.blame.verdict import Class
 from simharness.rollout.summary import failed
 
 if TYPE_CHECKING:
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Codes that are named as what failed."""
+OUTAGE = 8
+"""Episodes in a row that fail from outside, at which it is enough."""
 
 
 @dataclass(slots=True)
@@ -31,11 +37,19 @@ class Breaker:
     grouped: bool = False
     """Whether several episodes are of one instance, of which only the first counts."""
     test: SequentialTest = field(default_factory=SequentialTest)
+    outside: int = 0
+    """Episodes since the last one that did not fail from outside."""
+    _cause: str = ""
     _codes: Counter[str] = field(default_factory=Counter[str])
     _faults: dict[str, None] = field(default_factory=dict[str, None])
 
     def add(self, line: Line) -> bool:
         """Take the next episode; gives whether the run has to stop."""
+        if line["class"] == Class.EXTERNAL:
+            self.outside += 1
+            self._cause = line["sentence"]
+            return self.is_outage
+        self.outside = 0
         return self.count(failed(line), line["primary"], line["faults"], self._instance(line))
 
     def count(
@@ -56,8 +70,15 @@ class Breaker:
         return line["scenario"], line["seed"], line["policy"], tuple(line["faults"]), line["load"]
 
     @property
+    def is_outage(self) -> bool:
+        """Whether it is the provider that is broken, and not the harness."""
+        return self.outside >= OUTAGE
+
+    @property
     def reason(self) -> str:
         """Why it stopped: the count, and which findings decided."""
+        if self.is_outage:
+            return f"{self.outside} episodes in a row failed from outside, the last: {self._cause}"
         codes = ", ".join(f"{code} {n}" for code, n in self._codes.most_common(NAMED))
         return f"{self.test.reason}: {codes}"
 

@@ -12,7 +12,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.blame.verdict import Class, Proof, Verdict
-from simharness.episode.info import BROKE, info_payload
+from simharness.episode.info import BROKE, info_payload, with_notes
 from simharness.errors import SimharnessError
 from simharness.findings.finding import Effect, Finding, packable
 from simharness.kernel.draws import Draws, Stream
@@ -108,7 +108,10 @@ def close_broken(
     if not writer.inside:
         header = plan.header(product, instance_of(plan))
         writer.write(pack([FrameType.HEADER, header]), FrameType.HEADER)
-    writer.write(info_payload(product, policy, {**about, BROKE: cause}), FrameType.INFO)
+    info = info_payload(product, policy, {**about, BROKE: cause})
+    if episode is not None and episode.notes:
+        info = with_notes(info, episode.notes)
+    writer.write(info, FrameType.INFO)
     verdict = broken_verdict(cause, code, steps)
     writer.write(pack([FrameType.VERDICT, verdict.record()]), FrameType.VERDICT)
     if episode is not None:

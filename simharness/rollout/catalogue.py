@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from simharness.blame.quarantine import read_reviews, settled
+from simharness.chat.usage import USAGE
 from simharness.errors import RecordingError, UsageError
 from simharness.recording.format import from_os_error
 from simharness.rollout.block import SHARDS
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from simharness.rollout.line import Line
 
 CATALOGUE = "catalog.sqlite"
-FORMAT = 1
+FORMAT = 2
 SCHEMA = """
 CREATE TABLE episodes (
     scenario TEXT NOT NULL,
@@ -51,6 +52,7 @@ CREATE TABLE episodes (
     goal INTEGER,
     quarantined INTEGER NOT NULL,
     reason TEXT NOT NULL,     -- of the quarantine, or of its review
+    usage TEXT,               -- a JSON object: what a model's answers took; NULL where none played
     PRIMARY KEY (scenario, seed, policy, faults, load, member)
 ) WITHOUT ROWID;
 CREATE TABLE shards (
@@ -60,7 +62,7 @@ CREATE TABLE shards (
     digest TEXT NOT NULL      -- BLAKE2b-128 of the digests of its episodes, one after the other
 ) WITHOUT ROWID;
 """
-COLUMNS = 21
+COLUMNS = 22
 SEED_MAX = 2**63 - 1
 
 
@@ -180,6 +182,7 @@ def row_of(line: Line) -> tuple[Any, ...]:
         line["goal"],
         line["quarantined"],
         line["reason"],
+        json.dumps(line[USAGE], separators=(",", ":")) if USAGE in line else None,
     )
 
 

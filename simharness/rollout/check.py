@@ -35,6 +35,11 @@ def check(request: Request) -> None:
     require_once("scenario", request.scenarios)
     require_once("policy", request.policies)
     require_once("load", [load_text(parse_load(load)) for load in request.loads])
+    if request.base_url and not request.models:
+        raise UsageError(
+            "a base URL is for policies that ask a model, and no policy of this run does",
+            "leave --base-url out, or give --policy openai:MODEL",
+        )
     require_once("set of faults", ["+".join(sorted(chosen)) for chosen in request.faults])
     for name in request.scenarios:
         for policy in request.policies:
@@ -65,7 +70,7 @@ def check_policy(request: Request, name: str, policy: str) -> None:
     """Check that a scenario has a policy. Raises UsageError, UnknownName."""
     _, scenario = load_scenario(name)
     try:
-        source = PolicySource(policy, scenario, len(request.seeds))
+        source = PolicySource(policy, scenario, len(request.seeds), request.base_url)
     except UnknownName as error:
         every = request.scenarios
         have = [each for each in every if scripted(policy, load_scenario(each)[1])]
@@ -73,7 +78,7 @@ def check_policy(request: Request, name: str, policy: str) -> None:
             raise
         hint = f"of these, {', '.join(have)} {'has' if len(have) == 1 else 'have'} it"
         raise UnknownName(error.message, f"{hint}; run the others with another policy") from None
-    if request.refill and not source.askable:
+    if request.refill and not source.is_endless:
         raise UsageError(
             f"policy {policy!r} can't play further seeds in the place of dropped groups",
             "leave --refill out",

@@ -58,8 +58,11 @@ class Engine(Protocol):
         """
         ...
 
-    def stop(self) -> None:
-        """Let the episodes under way be the last; may be called from a handler of signals."""
+    def stop(self, *, soon: bool = False) -> None:
+        """Let the episodes under way be the last; may be called from a handler of signals.
+
+        With `soon` they are given some seconds and no more.
+        """
         ...
 
     def kill(self) -> None:
@@ -90,9 +93,14 @@ class Local:
             if self._stopped:
                 return
 
-    def stop(self) -> None:
-        """Stop behind the episode under way."""
+    def stop(self, *, soon: bool = False) -> None:
+        """Stop behind the episode under way; see `Engine`.
+
+        Raises KeyboardInterrupt with `soon`: nobody else is there who could break an episode off.
+        """
         self._stopped = True
+        if soon:
+            raise KeyboardInterrupt
 
     def kill(self) -> None:
         """Do nothing: nothing goes on when nobody asks."""

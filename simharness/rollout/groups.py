@@ -14,6 +14,7 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from simharness.chat.options import is_paired
 from simharness.episode.plan import load_text
 from simharness.product.fault import parse_load
 from simharness.recording.format import from_os_error
@@ -103,6 +104,7 @@ class Group:
             "policy": policy,
             "faults": list(faults),
             "load": load,
+            "paired": is_paired(policy),
             "started": len(self.members),
             "valid": len(self.scores),
             "dropped": dropped,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.blame.quarantine import reason_of
 from simharness.blame.verdict import told
+from simharness.chat.usage import USAGE
 from simharness.episode.plan import load_text
 from simharness.episode.policies import MEMBER
 from simharness.errors import RecordingError
@@ -43,8 +44,8 @@ def line_of(
 ) -> Line:
     """Tell of one episode.
 
-    `about` are its own fields of the INFO frame, `verdict` is as recordings hold it, `place` counts
-    from 0 within the shard.
+    `about` are its own fields of the INFO frame, with what it was noted to have used, `verdict` is
+    as recordings hold it, `place` counts from 0 within the shard.
     """
     reason = reason_of(verdict["findings"])
     return {
@@ -63,6 +64,7 @@ def line_of(
         "reason": reason,
         **in_order(told(verdict), VERDICT),
         "arms": [in_order(arm, ARM) for arm in told(verdict)["arms"]],
+        **({USAGE: about[USAGE]} if USAGE in about else {}),
     }
 
 

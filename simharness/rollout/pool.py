@@ -20,6 +20,7 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ STARTS = 8
 """Workers that may be lost one after the other while none of them plays."""
 PATIENCE = 600
 """Seconds of real time after which an episode is taken to hang, and its worker is ended."""
+GRACE = 3
+"""Seconds of real time that workers are given to finish when a run has to stop soon."""
 LOOKS = 0.2
 """Seconds between two looks at what else there is to do."""
 
@@ -94,6 +97,8 @@ class Pool:
         self._tries: dict[int, Tries] = {}
         self._idle_losses = 0
         self._stopped = False
+        self._until = inf
+        """When workers that have been asked to stop soon are ended."""
         self._failure: SimharnessError | None = None
 
     def play(self, blocks: Iterable[Block]) -> Generator[Event | None]:
@@ -112,9 +117,11 @@ class Pool:
                 self.kill()
             self._end()
 
-    def stop(self) -> None:
-        """Let the episodes under way be the last."""
+    def stop(self, *, soon: bool = False) -> None:
+        """Let the episodes under way be the last; see `Engine`."""
         self._stopped = True
+        if soon:
+            self._until = time.monotonic() + GRACE
 
     def kill(self) -> None:
         """End all workers at once."""
@@ -203,6 +210,8 @@ class Pool:
             if worker.place is not None and now - worker.since > self._patience:
                 worker.hung = True
                 worker.process.kill()
+            elif now > self._until:
+                worker.process.kill()
         yield None
 
     def _take(self, worker: Worker, kind: int, what: Any) -> Event | None:
@@ -238,7 +247,7 @@ class Pool:
         if block is None:
             return None
         if self._stopped:
-            return Lost(block.number, cause)
+            return None if time.monotonic() > self._until else Lost(block.number, cause)
         tries = self._tries[block.number]
         if place is None:
             self._idle_losses += 1

@@ -8,11 +8,13 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simharness.chat.options import is_chat
 from simharness.env import make_plan
 from simharness.episode.plan import load_text
 from simharness.errors import UsageError
 from simharness.product.fault import parse_load
 from simharness.product.registry import load_scenario
+from simharness.rollout.block import BLOCK, MODEL_BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,6 +53,18 @@ class Request:
     """Episodes of each instance, which differ in the draws of their policy."""
     refill: int = 0
     """Groups that may be played in the place of dropped ones, on the seeds after the last."""
+    base_url: str = ""
+    """Where models are asked; empty for OPENAI_BASE_URL or OpenAI itself."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Those of the policies that ask a model."""
+        return tuple(filter(is_chat, self.policies))
+
+    @property
+    def block(self) -> int:
+        """How many episodes there are to a shard, which one worker plays."""
+        return MODEL_BLOCK if self.models else BLOCK
 
     def __len__(self) -> int:
         return self._per_seed * len(self.seeds) * len(self.scenarios)
@@ -121,6 +135,8 @@ class Request:
             parts += ["--schedule", self.schedule]
         if entry.member:
             parts += ["--group", str(self.group)]
+        if is_chat(entry.policy) and self.base_url:
+            parts += ["--base-url", self.base_url]
         for key, value in self.config.items():
             parts += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
         return shlex.join(parts)
@@ -138,6 +154,7 @@ class Request:
             "schedule": self.schedule,
             "group": self.group,
             "refill": self.refill,
+            "base_url": self.base_url,
         }
 
 
@@ -154,6 +171,7 @@ def read_request(record: Mapping[str, Any]) -> Request:
         schedule=record["schedule"],
         group=record["group"],
         refill=record["refill"],
+        base_url=record.get("base_url", ""),
     )
 
 

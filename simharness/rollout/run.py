@@ -10,16 +10,17 @@ from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from simharness.blame.statistics import Gate
+from simharness.chat.options import read_options
 from simharness.errors import SimharnessError
-from simharness.rollout.block import BLOCK, Block, shard_name
+from simharness.rollout.block import Block, shard_name
 from simharness.rollout.breaker import Breaker
 from simharness.rollout.check import check
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.engine import Local, Lost, Played, Sealed
 from simharness.rollout.groups import Refill, write_groups
 from simharness.rollout.interrupt import stop_asked
-from simharness.rollout.pool import Pool, processors
-from simharness.rollout.store import RunStore, asked_about, read_about
+from simharness.rollout.pool import PATIENCE, Pool, processors
+from simharness.rollout.store import RunStore, asked_about, moved, read_about
 from simharness.rollout.summary import Summary
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ Engines = Callable[["Request", "Path", int, int], "Engine"]
 """Makes an engine for a request, its folder, the descriptor of its lock and its blocks."""
 
 INTERRUPT, BREAKER = "interrupt", "breaker"
+SLACK = 600
+"""Seconds of real time that an episode may take beyond what its model may."""
 
 
 @dataclass(slots=True)
@@ -66,9 +69,15 @@ def local_engine(workers: int | None) -> Engines:
         number = processors() if workers is None else workers
         if number == 0 or (workers is None and len(request) == 1):
             return Local(request, folder)
-        return Pool(request, folder, max(1, min(number, blocks)), lock)
+        return Pool(request, folder, max(1, min(number, blocks)), lock, patience_for(request))
 
     return make
+
+
+def patience_for(request: Request) -> float:
+    """Give the seconds of real time after which an episode is taken to hang."""
+    limits = [read_options(policy).limit for policy in request.models]
+    return max(limits) + SLACK if limits else PATIENCE
 
 
 def run(
@@ -95,15 +104,18 @@ def resume(
     *,
     engine: Engines | None = None,
     breaker: bool = True,
+    base_url: str = "",
 ) -> Result:
     """Go on with a run that was stopped or killed: what is recorded is kept, the rest is played.
+
+    Models are asked where they were, or at another `base_url`.
 
     Raises what `run` raises, and UsageError for what is no run, is being written, or was begun by
     other code.
     """
-    _, request = read_about(folder)
+    request = moved(read_about(folder)[1], base_url)
     check(request)
-    store, lines = RunStore.reopen(folder)
+    store, lines = RunStore.reopen(folder, asked_about(request))
     return Rollout(request, store, lines, progress, breaker=breaker).go(engine or local_engine(0))
 
 
@@ -138,7 +150,7 @@ class Rollout:
             entries: Iterable[Entry] = request.entries()
             size, first = len(request), 0
             while size and not result.stopped:
-                blocks = -(-size // BLOCK)
+                blocks = -(-size // request.block)
                 engine = engines(request, self._store.folder, self._store.lock, blocks)
                 with seldom_collected(), stop_asked(partial(self._interrupt, engine)):
                     try:
@@ -162,13 +174,14 @@ class Rollout:
 
     def _interrupt(self, engine: Engine) -> None:
         self.result.stopped = INTERRUPT
-        engine.stop()
+        # A model may be asked for long, and what it answers comes out otherwise anyway next time.
+        engine.stop(soon=bool(self._request.models))
 
     def _left(self, entries: Iterable[Entry], first: int) -> Iterator[Block]:
         """Cut episodes into blocks, and give those that aren't done."""
         more = iter(entries)
         for number in count(first):
-            chosen = tuple(islice(more, BLOCK))
+            chosen = tuple(islice(more, self._request.block))
             if not chosen:
                 return
             shard = shard_name(number)

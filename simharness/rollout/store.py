@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness import __version__
@@ -105,8 +105,8 @@ class RunStore:
         """
         store = cls(create_folder(folder), hold(folder))
         store._about = {
-            **about,
             "block": BLOCK,
+            **about,
             "done": None,
             "stopped": "",
             "simharness": __version__,
@@ -115,15 +115,17 @@ class RunStore:
         return store
 
     @classmethod
-    def reopen(cls, folder: Path) -> tuple[RunStore, list[Line]]:
+    def reopen(cls, folder: Path, about: Mapping[str, Any]) -> tuple[RunStore, list[Line]]:
         """Take up a run that was begun before, with the lines of all that is recorded.
+
+        `about` is what its `run.json` says of it from now on, besides what it has said.
 
         Raises UsageError for what is no run, and while another process writes it; RecordingError
         for what can't be read.
         """
-        about, _ = read_about(folder)
+        found, _ = read_about(folder)
         store = cls(folder, hold(folder))
-        store._about = {**about, "done": None, "stopped": ""}
+        store._about = {**found, **about, "done": None, "stopped": ""}
         lines = list(recorded_lines(folder))
         for line in lines:
             store.done[line["shard"]] = store.done.get(line["shard"], 0) + 1
@@ -183,9 +185,14 @@ class RunStore:
             os.close(self.lock)
 
 
+def moved(request: Request, base_url: str) -> Request:
+    """Give a request whose models are asked at another address, if one is given."""
+    return replace(request, base_url=base_url) if base_url else request
+
+
 def asked_about(request: Request) -> dict[str, Any]:
     """Give what `run.json` says of a run that was asked for."""
-    return {ASKED: request.record(), "episodes": len(request)}
+    return {ASKED: request.record(), "episodes": len(request), "block": request.block}
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
@@ -214,9 +221,10 @@ def read_about(folder: Path) -> tuple[Mapping[str, Any], Request]:
             "serve into another folder, and give the commands both",
         )
     try:
-        if about["block"] != BLOCK:
+        request = read_request(about[ASKED])
+        if about["block"] != request.block:
             raise ValueError(f"blocks of {about['block']}")
-        return about, read_request(about[ASKED])
+        return about, request
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{str(path)!r} is not as this version writes it ({type(error).__name__}: {error})",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.blame.gate import Decision, Sample, decide
 from simharness.blame.statistics import LIMIT
 from simharness.blame.verdict import Class
+from simharness.chat.usage import USAGE
 from simharness.product.goal import MILLION
 from simharness.product.registry import load_scenario
 
@@ -37,6 +38,10 @@ class Summary:
     """Of all scores, in millionths."""
     least: int | None = None
     worst: list[Line] = field(default_factory=list["Line"])
+    outside: Line | None = None
+    """The first episode that failed from outside, by place."""
+    usage: Counter[str] = field(default_factory=Counter[str])
+    """What the answers of models took, over all episodes; see `simharness.chat.usage`."""
 
     def add(self, line: Line) -> None:
         """Count one episode."""
@@ -50,11 +55,21 @@ class Summary:
             self.total += score
             self.least = score if self.least is None else min(self.least, score)
         self.quarantined += line["quarantined"]
+        self.usage.update(line.get(USAGE, {}))
+        if line["class"] == Class.EXTERNAL and (
+            self.outside is None or place_of(line) < place_of(self.outside)
+        ):
+            self.outside = line
         if failed(line):
             self.failures += 1
             # By place, so that the same ones are named whoever was faster.
-            ranked = sorted([*self.worst, line], key=lambda one: (one["shard"], one["place"]))
+            ranked = sorted([*self.worst, line], key=place_of)
             self.worst = ranked[:WORST]
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether every single episode failed from outside: nothing was measured."""
+        return 0 < self.episodes == self.classes[Class.EXTERNAL]
 
     def record(self, run: str) -> dict[str, Any]:
         """Give the summary as `--json` prints it."""
@@ -69,7 +84,13 @@ class Summary:
             "verdicts": dict(sorted(self.classes.items())),
             "codes": dict(sorted(self.codes.items())),
             "quarantined": self.quarantined,
+            **({"usage": dict(self.usage)} if self.usage else {}),
         }
+
+
+def place_of(line: Line) -> tuple[str, int]:
+    """Give where an episode stands in its run."""
+    return line["shard"], line["place"]
 
 
 def decision_of(lines: Iterable[Line]) -> Decision:
