@@ -236,7 +236,7 @@ class Episode:
         room = TURN_TEXT_MAX // len(calls)
         named = tuple(with_id(cut(call, room), step, i) for i, call in enumerate(calls))
         given = Input(step, self._instant(step, at), CALLS, named, pins=tuple(pins))
-        return self._step(given._replace(beside=beside[:CALL_TEXT_MAX]))
+        return self._step(given._replace(text=beside[:CALL_TEXT_MAX]))
 
     def say(self, text: str, at: int | None = None) -> StepRecord:
         """Send plain text: a message to the person who asked."""
@@ -282,8 +282,8 @@ class Episode:
         return at
 
     def _step(self, given: Input) -> StepRecord:
-        if given.beside:
-            self.recorder.input(given.step, given.at, BESIDE, raw(given.beside))
+        if given.text and given.kind == CALLS:
+            self.recorder.input(given.step, given.at, BESIDE, raw(given.text))
         self.recorder.input(given.step, given.at, given.kind, input_payload(given))
         self.world.outside.learn(given.outside)
         self._step_under_way = given.step

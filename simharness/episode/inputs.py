@@ -30,7 +30,9 @@ def read_inputs(record: EpisodeRecord) -> list[Input]:
     if not outside and not beside:
         return given
     return [
-        one._replace(outside=tuple(outside.get(one.step, ())), beside=beside.get(one.step, ""))
+        one._replace(
+            outside=tuple(outside.get(one.step, ())), text=one.text or beside.get(one.step, "")
+        )
         for one in given
     ]
 

@@ -62,7 +62,7 @@ def messages_of(given: Input, told: Told | None) -> list[dict[str, Any]]:
         return []
     results: Sequence[tuple[bool, Any]] = told.results if told is not None else ()
     return [
-        said(given.beside, [(call.id, call.tool, call.arguments) for call in given.calls]),
+        said(given.text, [(call.id, call.tool, call.arguments) for call in given.calls]),
         *(
             answered(call.id, value, ok=ok)
             for call, (ok, value) in zip(given.calls, results, strict=False)

@@ -57,12 +57,11 @@ class Input(NamedTuple):
     """calls, text, or stop (the agent went away without a word)."""
     calls: tuple[RawCall, ...] = ()
     text: str = ""
+    """What was said; beside the calls, where there are any: nobody hears that."""
     pins: tuple[Mapping[str, int] | None, ...] = ()
     """Waits pinned by the caller, one map a call."""
     outside: tuple[Answered, ...] = ()
     """What the world was answered from outside during this step: known once it is over."""
-    beside: str = ""
-    """What a model said beside its calls: nobody hears it."""
 
 
 class Result(NamedTuple):

@@ -17,7 +17,7 @@ from simharness.exporters.text import json_line
 from simharness.exporters.trajectory import as_score
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from simharness.episode.messages import ChatTurn
@@ -66,7 +66,8 @@ class Atif:
             "message": trajectory.prompt["content"],
             "timestamp": trajectory.instant(0),
         }
-        steps = [prompt, *(self.step(trajectory, t) for t in trajectory.turns if t.messages)]
+        turns = (self.steps(trajectory, turn) for turn in trajectory.turns if turn.messages)
+        steps = [prompt, *(step for turn in turns for step in turn)]
         extra = trajectory.labels()
         if self._with_truth:
             extra["truth"] = trajectory.truth(self._loss)
@@ -87,8 +88,8 @@ class Atif:
             "extra": {OURS: extra},
         }
 
-    def step(self, trajectory: Trajectory, turn: ChatTurn) -> dict[str, Any]:
-        """Give one step of the agent."""
+    def steps(self, trajectory: Trajectory, turn: ChatTurn) -> Iterator[dict[str, Any]]:
+        """Give one step of the agent, and one of the user who answers it, where one does."""
         given, told = turn.given, turn.told
         extra: dict[str, Any] = {"step": given.step}
         if told is not None:
@@ -96,7 +97,8 @@ class Atif:
             extra["reward"] = as_score(told.reward)
         if self._with_truth:
             extra["truth"] = trajectory.truth_of_step(given.step)
-        asked, *answers = turn.messages
+        asked = turn.messages[0]
+        answers = [message for message in turn.messages if message["role"] == "tool"]
         step: dict[str, Any] = {
             "source": "agent",
             "timestamp": trajectory.instant(given.at),
@@ -114,7 +116,11 @@ class Atif:
                     for answer in answers
                 ]
             }
-        return step
+        yield step
+        for message in turn.messages:
+            if message["role"] == "user":
+                when = trajectory.instant(given.at if told is None else told.t)
+                yield {"source": "user", "message": message["content"], "timestamp": when}
 
 
 def call_of(call: dict[str, Any]) -> dict[str, Any]:

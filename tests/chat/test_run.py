@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simharness.episode.step import UNHEARD
 from simharness.rollout.breaker import OUTAGE
 from tests.chat.conftest import KEY
-from tests.chat.provider import Reply, Scripted, calls, hang, serving, status
+from tests.chat.provider import Reply, Scripted, calls, hang, says, serving, status
 from tests.cli.conftest import Cli, cli, start
 
 if TYPE_CHECKING:
@@ -170,6 +171,23 @@ def test_a_group_whose_instants_the_model_decides_is_not_paired(cli: Cli, tmp_pa
             assert cli(*words[:-1], think, "--group", 2, "--workers", 0).code == 0
         text = (tmp_path / think / "groups.jsonl").read_text(encoding="utf-8")
         assert json.loads(text)["paired"] is paired
+
+
+def test_what_a_model_said_and_was_told_is_exported(cli: Cli, tmp_path: Path) -> None:
+    replies = [calls(("a", "list_deals", "{}"), text="I look."), says("Well?"), calls(FINISH)]
+    with serving(Scripted(CRM, range(1), replies)) as scripted:
+        assert cli(*run_words(scripted, 1), "--workers", 0).code == 0
+        sent = scripted.bodies[-1]["messages"]
+    for format in ("atif", "openai", "trl", "verifiers"):
+        out = tmp_path / f"{format}.jsonl"
+        assert cli("export", format, "out", "-o", out).code == 0
+        text = out.read_text(encoding="utf-8")
+        assert all(told in text for told in ("I look.", "Well?", UNHEARD)), format
+    line = json.loads((tmp_path / "openai.jsonl").read_text(encoding="utf-8"))
+    assert line["messages"][: len(sent)] == sent
+    trajectory = json.loads((tmp_path / "atif.jsonl").read_text(encoding="utf-8"))
+    sources = [step["source"] for step in trajectory["steps"]]
+    assert sources == ["user", "agent", "agent", "user", "agent"]
 
 
 def test_an_address_needs_a_model(cli: Cli) -> None:
