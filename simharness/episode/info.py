@@ -49,7 +49,7 @@ def info_payload(
 
 def with_notes(payload: bytes, notes: Mapping[str, Any]) -> bytes:
     """Give an INFO frame with the fields of another one, if there is one, and with notes."""
-    fields = cast("list[Any]", unpack(payload))[1] if payload else {}
+    fields: dict[str, Any] = cast("list[Any]", unpack(payload))[1] if payload else {}
     return pack([FrameType.INFO, {**fields, **notes}])
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from simharness.episode.play import policy_draws, raw_call
 from simharness.episode.policies import scripted
@@ -126,14 +126,14 @@ def cut(handler: Handler, body: Body) -> None:
 
 def hang(handler: Handler, body: Body) -> None:
     """Answer nothing for as long as the server lives."""
-    handler.server.scripted.over.wait(60)
+    handler.scripted.over.wait(60)
     handler.close_connection = True
 
 
 def drip(handler: Handler, body: Body) -> None:
     """Send a space now and then, for ever."""
     handler.send(200, b" ", {"Content-Length": "1000000"})
-    while not handler.server.scripted.over.wait(0.05):
+    while not handler.scripted.over.wait(0.05):
         try:
             handler.wfile.write(b" ")
         except OSError:
@@ -144,7 +144,11 @@ def drip(handler: Handler, body: Body) -> None:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: Server
+
+    @property
+    def scripted(self) -> Scripted:
+        assert isinstance(self.server, Server)
+        return self.server.scripted
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -152,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
         body: Body = json.loads(self.rfile.read(length))
-        scripted = self.server.scripted
+        scripted = self.scripted
         with scripted.lock:
             number = len(scripted.bodies)
             scripted.bodies.append(body)
@@ -263,9 +267,9 @@ def told(messages: Sequence[Body]) -> list[list[Body]]:
             made = message.get("tool_calls", ())
             tools = {call["id"]: call["function"]["name"] for call in made}
         elif message["role"] == "tool":
-            value = json.loads(message["content"])
-            is_error = isinstance(value, dict) and list(value) == ["error"]
-            told = value if is_error else {"value": value}
+            value: Any = json.loads(message["content"])
+            is_error = isinstance(value, dict) and list(cast("Body", value)) == ["error"]
+            told = cast("Body", value if is_error else {"value": value})
             id = message["tool_call_id"]
             turns[-1].append({"id": id, "tool": tools[id], **told})
     return turns
