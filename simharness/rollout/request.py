@@ -154,7 +154,7 @@ class Request:
             "schedule": self.schedule,
             "group": self.group,
             "refill": self.refill,
-            "base_url": self.base_url,
+            **({"base_url": self.base_url} if self.base_url else {}),
         }
 
 
