@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.chat.options import OURS, THEIRS, Options
 from tests.chat.provider import Scripted, serving
-from tests.test_docs import ROOT, block_after, text_of
+from tests.pages import ROOT, block_after, text_of
 
 if TYPE_CHECKING:
     import pytest
