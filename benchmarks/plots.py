@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.matrix import GIVEN, Counted
-from simharness.errors import UsageError
+from simharness.review.pictures import Picture
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.matrix import Matrix
-
-FORMATS = (".png", ".svg")
 
 
 def plot(matrix: Matrix, path: Path) -> None:
@@ -21,16 +18,13 @@ def plot(matrix: Matrix, path: Path) -> None:
 
     Raises UsageError for a path of another kind, or where matplotlib isn't installed.
     """
-    if path.suffix not in FORMATS:
-        raise UsageError(f"{str(path)!r} is no picture", f"end it with {' or '.join(FORMATS)}")
-    try:
-        figures: Any = import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("matplotlib isn't installed", "pip install 'simharness[plot]'") from None
     codes = sorted(matrix.found)
-    figure: Any = figures.Figure(
-        figsize=(14, max(4.0, 0.24 * len(codes) + 2)), layout="constrained"
-    )
+    with Picture(path, 14, max(4.0, 0.24 * len(codes) + 2)) as figure:
+        draw(figure, matrix, codes)
+
+
+def draw(figure: Any, matrix: Matrix, codes: list[str]) -> None:
+    """Draw the three parts side by side."""
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 2, 1.2))
     truths = list(matrix.classes)
     heat(
@@ -47,7 +41,6 @@ def plot(matrix: Matrix, path: Path) -> None:
         heat(middle, counts, planted, given)
     middle.set_title("primary code")
     shares(right, codes, [matrix.found[code] for code in codes])
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def heat(axes: Any, counts: list[list[int]], rows: list[str], columns: list[str]) -> None:
@@ -56,6 +49,7 @@ def heat(axes: Any, counts: list[list[int]], rows: list[str], columns: list[str]
     axes.imshow(shaded, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=90, fontsize=7)
     axes.set_yticks(range(len(rows)), rows, fontsize=7)
+    axes.grid(visible=False)
     axes.set_xlabel("given")
     axes.set_ylabel("planted")
     for y, row in enumerate(counts):

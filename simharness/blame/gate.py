@@ -224,6 +224,12 @@ def count(samples: Iterable[Sample], counts: Callable[[Sample], bool]) -> Counts
     return out
 
 
+def counted_once(samples: Iterable[Sample]) -> list[Sample]:
+    """Choose the episodes that a rate counts: none that failed from outside, none twice."""
+    inside = (sample for sample in samples if sample.kind is not Class.EXTERNAL)
+    return list({sample.digest: sample for sample in inside}.values())
+
+
 def decide(
     samples: Sequence[Sample],
     limit: float = LIMIT,
@@ -239,7 +245,7 @@ def decide(
     and the ambiguous episodes couldn't lift the rate over the limit.
     """
     inside = [sample for sample in samples if sample.kind is not Class.EXTERNAL]
-    once = list({sample.digest: sample for sample in inside}.values())
+    once = counted_once(samples)
     counts = count(once, lambda s: s.failed)
     spoiled = count(once, lambda s: any(c.startswith("H") for c in s.codes))
     unclear = count(once, lambda s: s.failed or s.kind is Class.AMBIGUOUS)

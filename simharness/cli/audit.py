@@ -11,6 +11,7 @@ import click
 from simharness.blame.case import case_of_record
 from simharness.blame.chain import chain_of, tell_chain
 from simharness.blame.curve import critical_step, no_return
+from simharness.blame.gate import counted_once
 from simharness.blame.quarantine import read_reviews
 from simharness.blame.statistics import LIMIT, Gate, Method
 from simharness.cli.files import name_of, one_episode
@@ -24,6 +25,7 @@ from simharness.cli.output import (
     wrapped,
 )
 from simharness.findings.taxonomy import code
+from simharness.review.pictures import draw_audit, draw_episode, require
 from simharness.rollout.audit import Item, Report, audit, judged
 from simharness.rollout.key import split_key
 
@@ -58,6 +60,12 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
     is_flag=True,
     help="Let the reference take over after each step; a run needs --episode.",
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw a .png or .svg: the failure rate of a run, or the truth lag of one episode.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
     path: Path,
@@ -65,13 +73,14 @@ def command(
     exact: bool,
     episode: str | None,
     curve: bool,
+    plot: Path | None,
     as_json: bool,
 ) -> int:
     """Judge recordings: findings, whose fault, the proof; for a run the failure rate and a gate."""
-    if episode is not None:
-        return one(path, episode, curve, as_json)
-    if curve:
-        return one(path, None, curve, as_json)
+    if plot is not None:
+        require(plot)
+    if episode is not None or curve:
+        return one(path, episode, curve, as_json, plot)
     progress = ProgressLine("episodes")
     report = audit(
         path,
@@ -84,9 +93,11 @@ def command(
     if as_json:
         emit_json(report.record())
     elif len(report.items) == 1 and not gated:
-        return one(path, None, curve, as_json)
+        return one(path, None, curve, as_json, plot)
     else:
         page(report)
+    if plot is not None:
+        picture(report, plot)
     return EXITS[report.decision().answer] if gated else 0
 
 
@@ -225,7 +236,24 @@ def look(report: Report, item: Item) -> None:
     click.echo(f"    simharness audit {report.run} --episode {scenario}:{seed}")
 
 
-def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
+def picture(report: Report, path: Path) -> None:
+    """Draw the failure rate of a run, over its episodes and within its strata."""
+    samples = [item.sample for item in report.items]
+    decision = report.decision()
+    draw_audit(
+        path,
+        report.run,
+        [sample.failed for sample in counted_once(samples)],
+        decision.strata,
+        report.limit,
+        report.method,
+        decision.effect,
+    )
+
+
+def one(
+    path: Path, episode: str | None, curve: bool, as_json: bool, plot: Path | None = None
+) -> int:
     """Tell one episode in full."""
     record = one_episode(path, episode)
     reviews = read_reviews(path) if path.is_dir() else {}
@@ -235,6 +263,10 @@ def one(path: Path, episode: str | None, curve: bool, as_json: bool) -> int:
     points = no_return(case) if curve else []
     primary = next((f for f in verdict.findings if f.code == verdict.primary), None)
     chain = tell_chain(chain_of(case.story, primary)) if primary is not None else []
+    if plot is not None:
+        critical = critical_step(points) if points else None
+        name = f"{name_of(record)}: {verdict.headline}"
+        draw_episode(plot, name, case.story, verdict.findings, points, critical)
     if as_json:
         emit_json(
             {

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
+from simharness.blame.gate import counted_once
 from simharness.blame.statistics import rate
 from simharness.blame.verdict import Class
 from simharness.cli.audit import told_gate
 from simharness.cli.output import ProgressLine, counted, emit_json, wrapped
 from simharness.errors import HarnessError, ProviderRefused, RecordingError, UsageError
+from simharness.review.pictures import draw_throughput, require
 from simharness.rollout.lines import read_lines
 from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
 from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
 from simharness.rollout.store import ABOUT, next_folder
-from simharness.rollout.summary import decision_of
+from simharness.rollout.summary import decision_of, sample_of_line
 from simharness.units import MS, humanize
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from simharness.rollout.run import Result
     from simharness.rollout.summary import Summary
 
-ANEW = ("workers", "breaker", "as_json", "going_on", "base_url")
+ANEW = ("workers", "breaker", "plot", "as_json", "going_on", "base_url")
 """Options that a run may be resumed with; the others are as they were."""
 
 
@@ -137,6 +140,12 @@ ANEW = ("workers", "breaker", "as_json", "going_on", "base_url")
     metavar="RUN",
     help="Go on with a run that was stopped or killed.",
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw throughput and failure rate into a .png or .svg.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context
 def command(
@@ -158,20 +167,27 @@ def command(
     breaker: bool,
     out: Path | None,
     going_on: Path | None,
+    plot: Path | None,
     as_json: bool,
 ) -> int:
     """Run episodes of one or more scenarios and write a run directory: recordings, verdicts.
 
     Each scenario is played on each seed, by each policy, under each set of faults and each load.
     """
+    if plot is not None:
+        require(plot)
     progress = ProgressLine("episodes")
     finished = total = 0
+    began = time.perf_counter_ns()
+    samples: list[tuple[float, int]] = []
 
     def show(done: int, of: int, summary: Summary) -> None:
         nonlocal finished, total
         if not total and going_on is not None:
             progress.before = max(0, done - 1)
         finished, total = done, of
+        if plot is not None:
+            samples.append(((time.perf_counter_ns() - began) / 1e9, done))
         progress.update(done, of, note(summary))
 
     engine = local_engine(workers)
@@ -220,6 +236,9 @@ def command(
         click.echo(interrupted(result.summary.episodes, result.total, folder), err=True)
         return 130
     report(result, str(folder), as_json)
+    if plot is not None:
+        counting = counted_once(map(sample_of_line, read_lines(folder)))
+        draw_throughput(plot, str(folder), samples, [sample.failed for sample in counting])
     if result.summary.is_lost:
         tell_lost(result.summary)
     return 1 if result.stopped == BREAKER or result.summary.is_lost else 0
