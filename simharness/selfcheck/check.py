@@ -140,6 +140,11 @@ def selfcheck(
         UsageError: The request can't be run, or a Python that was named can't be used.
         HarnessError: A process crashed, hung or gave no digests.
     """
+    if request.models:
+        raise UsageError(
+            f"policy {request.models[0]!r} answers otherwise each time, so processes may part by it",
+            "check the scenario with a script; a run of a model is checked by simharness replay",
+        )
     check_request(request)
     scenarios = [entry.scenario for entry in request.entries()]
     report = Report(tuple(f"{entry.scenario}:{entry.seed}" for entry in request.entries()))

@@ -348,3 +348,5 @@ def test_a_request_that_cant_be_run_starts_no_process(tmp_path: Path) -> None:
     (scenario,) = installed(tmp_path, {"clean": CLEAN}).values()
     with pytest.raises(UsageError, match="no policy"):
         selfcheck(Request(scenarios=(scenario,), seeds=range(1), policies=("nobody",)))
+    with pytest.raises(UsageError, match="'openai:m' answers otherwise each time"):
+        selfcheck(Request(scenarios=(scenario,), seeds=range(1), policies=("openai:m",)))
