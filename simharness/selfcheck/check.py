@@ -142,7 +142,7 @@ def selfcheck(
     """
     if request.models:
         raise UsageError(
-            f"policy {request.models[0]!r} answers otherwise each time, so processes may part by it",
+            f"policy {request.models[0]!r} answers otherwise each time, in any process",
             "check the scenario with a script; a run of a model is checked by simharness replay",
         )
     check_request(request)
