@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from pathlib import Path
@@ -38,6 +39,8 @@ Played = list[tuple[str, dict[str, Any]]]
 def healthy() -> Generator[None]:
     yield
     PROCESS.forget()
+    # What Inspect leaves open warns when it is collected, which must not be in another test.
+    gc.collect()
 
 
 def scripted(turns: list[Played | str]) -> Callable[..., Any]:
