@@ -66,6 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args(arguments)
     sizes = [int(size) for size in options.users.split(",")]
+    if any(size < TEAM or size % TEAM for size in sizes):
+        parser.error(f"--users {options.users}: a load has {TEAM} users, so give multiples of that")
     costs: dict[int, list[float]] = {size: [] for size in sizes}
     for _ in range(options.rounds):
         for size in sizes:
