@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -194,10 +195,12 @@ def note(trajectory: Trajectory, include: Collection[str], report: Export) -> No
 def nothing_left(path: Path, report: Export) -> UsageError | RecordingError:
     """Build the error for an export without episodes: no file is better than an empty one."""
     left_out = report.loss.left_out
-    if not report.found or not left_out.keys() - {UNFINISHED, DAMAGED, BROKEN}:
-        problems = "; ".join(report.loss.problems) or "run some first"
-        return RecordingError(f"no finished episode in {str(path)!r}", problems)
     counts = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()))
+    if not report.found or not left_out.keys() - {UNFINISHED, DAMAGED, BROKEN}:
+        why = shlex.join(["simharness", "audit", str(path)]) if BROKEN in left_out else ""
+        hint = "; ".join(report.loss.problems) or (f"see why: {why}" if why else "run some first")
+        told = f": {counts}" if why else ""
+        return RecordingError(f"no finished episode in {str(path)!r}{told}", hint)
     wanted = [w for w in (INVALID, QUARANTINED) if any(w in why for why in left_out)]
     return UsageError(
         f"nothing to export: {report.found} episodes, {counts}",

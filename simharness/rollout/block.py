@@ -6,6 +6,7 @@ sealed shard is the same however often it was broken off.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from simharness.recording.writer import ShardWriter
 from simharness.rollout.broken import cause_of, close_broken
 from simharness.rollout.key import CELL
 from simharness.rollout.line import line_of, line_of_record
+from simharness.rollout.lock import hold, is_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -80,9 +82,24 @@ class Player:
 
         Yields the place of each episode that begins, and the line of each that is recorded. Raises
         RecordingError when the shard can't be written, UsageError when its part holds episodes of
-        another run. Whatever is raised, episodes that were told of are on the disk.
+        another run or another process writes it, such as a worker that was lost and lives on.
+        Whatever is raised, episodes that were told of are on the disk.
         """
         path = self.folder / SHARDS / block.shard
+        if path.exists():
+            return (yield from self._play(path, block, stopping))
+        part = path.with_name(path.name + PART_SUFFIX)
+        lock = hold(part, f"the shard {str(part)!r}")
+        try:
+            return (yield from self._play(path, block, stopping))
+        finally:
+            if os.fstat(lock).st_size == 0 and is_at(part, lock):
+                part.unlink()  # nothing was begun
+            os.close(lock)
+
+    def _play(
+        self, path: Path, block: Block, stopping: Callable[[], bool]
+    ) -> Generator[int | Line, None, bool]:
         whole, left = intact(path)
         for place, record in enumerate(whole):
             self.require_same(record, block, place)

@@ -7,6 +7,7 @@ never keeps to itself that an episode broke: that is recorded, and told in the e
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -80,16 +81,17 @@ class Local:
     def play(self, blocks: Iterable[Block]) -> Generator[Event | None]:
         """Play blocks; see `Engine`."""
         for block in blocks:
-            play = self._player.play(block, lambda: self._stopped)
-            while True:
-                try:
-                    told = next(play)
-                except StopIteration as end:
-                    if end.value:
-                        yield Sealed(block.number)
-                    break
-                if not isinstance(told, int):
-                    yield Played(told)
+            # Closed at once, whatever happens, so that another engine may take the shard up.
+            with closing(self._player.play(block, lambda: self._stopped)) as play:
+                while True:
+                    try:
+                        told = next(play)
+                    except StopIteration as end:
+                        if end.value:
+                            yield Sealed(block.number)
+                        break
+                    if not isinstance(told, int):
+                        yield Played(told)
             if self._stopped:
                 return
 

@@ -18,8 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import inf
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
@@ -27,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError
 from simharness.kernel.guard import is_armed
-from simharness.rollout.broken import HUNG, LOST
 from simharness.rollout.engine import Lost, Played, Sealed
+from simharness.rollout.retries import GRACE, PATIENCE, Retries
 from simharness.rollout.worker import BEGIN, BOOT, FAILED, LEFT, LINE, READY, SEALED, STOP
 
 if TYPE_CHECKING:
@@ -41,14 +40,6 @@ if TYPE_CHECKING:
     from simharness.rollout.engine import Event
     from simharness.rollout.request import Request
 
-TRIES = 3
-"""Workers that an episode may lose before it is taken to be the cause."""
-STARTS = 8
-"""Workers that may be lost one after the other while none of them plays."""
-PATIENCE = 600
-"""Seconds of real time after which an episode is taken to hang, and its worker is ended."""
-GRACE = 3
-"""Seconds of real time that workers are given to finish when a run has to stop soon."""
 LOOKS = 0.2
 """Seconds between two looks at what else there is to do."""
 
@@ -70,16 +61,6 @@ class Worker:
     """Whether it was asked to stop."""
 
 
-@dataclass(slots=True)
-class Tries:
-    """What became of the tries of a block."""
-
-    told: int = 0
-    lost: dict[int, int] = field(default_factory=dict[int, int])
-    """Place of an episode to the workers that it has lost."""
-    broken: dict[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
-
-
 class Pool:
     """Plays blocks in processes of this machine."""
 
@@ -93,9 +74,7 @@ class Pool:
         """Descriptor of the run's lock, which lasts as long as any worker lives."""
         self._patience = patience
         self._workers: list[Worker] = []
-        self._again: deque[Block] = deque()
-        self._tries: dict[int, Tries] = {}
-        self._idle_losses = 0
+        self._retries = Retries()
         self._stopped = False
         self._until = inf
         """When workers that have been asked to stop soon are ended."""
@@ -137,19 +116,13 @@ class Pool:
             idle = next((w for w in self._workers if w.block is None), None)
             if idle is None and len(self._workers) == self._count:
                 return
-            block = self._again.popleft() if self._again else next(source, None)
+            block = self._retries.take(source)
             if block is None:
                 return
             if idle is None:
                 idle = self._start()
                 self._workers.append(idle)
-            tries = self._tries.setdefault(block.number, Tries(told=block.told))
-            idle.block = replace(
-                block,
-                told=tries.told,
-                careful=tuple(tries.lost),
-                broken=tuple((place, *why) for place, why in tries.broken.items()),
-            )
+            idle.block = block
             idle.place = None
             self._send(idle, idle.block)
         for worker in self._workers:
@@ -219,21 +192,18 @@ class Pool:
         if kind == READY or block is None:
             worker.ready = True
             return None
-        tries = self._tries[block.number]
         if kind == BEGIN:
             worker.place, worker.since = what, time.monotonic()
             return None
         if kind == LINE:
             worker.place = None
-            tries.told += 1
-            self._idle_losses = 0
-            return Played(what)
+            return Played(what) if self._retries.tell(block, what) else None
         worker.block = worker.place = None
         if kind == FAILED:
             self._failure = self._failure or what
             self._stopped = True
         elif kind == SEALED:
-            del self._tries[block.number]
+            self._retries.seal(block)
             return Sealed(block.number)
         assert kind in (FAILED, LEFT)
         return None
@@ -248,23 +218,11 @@ class Pool:
             return None
         if self._stopped:
             return None if time.monotonic() > self._until else Lost(block.number, cause)
-        tries = self._tries[block.number]
-        if place is None:
-            self._idle_losses += 1
-            if self._idle_losses >= STARTS:
-                self._stopped = True
-                self._failure = HarnessError(
-                    f"{STARTS} workers in a row were lost before they played: {cause}",
-                    "run it with --workers 0 to see what happens",
-                )
-        else:
-            lost = tries.lost[place] = tries.lost.get(place, 0) + 1
-            if worker.hung:
-                why = f"the episode had not ended after {self._patience:g} s of real time"
-                tries.broken[place] = HUNG, why
-            elif lost >= TRIES:
-                tries.broken[place] = LOST, f"{lost} workers were lost in this episode: {cause}"
-        self._again.append(block)
+        try:
+            self._retries.lose(block, place, cause, self._patience if worker.hung else 0)
+        except HarnessError as error:
+            self._stopped = True
+            self._failure = self._failure or error
         return Lost(block.number, cause)
 
     def _end(self) -> None:

@@ -19,7 +19,8 @@ from simharness.rollout.collector import seldom_collected
 from simharness.rollout.engine import Local, Lost, Played, Sealed
 from simharness.rollout.groups import Refill, write_groups
 from simharness.rollout.interrupt import stop_asked
-from simharness.rollout.pool import PATIENCE, Pool, processors
+from simharness.rollout.pool import Pool, processors
+from simharness.rollout.retries import PATIENCE
 from simharness.rollout.store import RunStore, asked_about, moved, read_about
 from simharness.rollout.summary import Summary
 

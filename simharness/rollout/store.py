@@ -6,11 +6,9 @@ What was asked (run.json), recordings in shards, a line for each verdict, and an
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shlex
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +19,7 @@ from simharness.rollout.block import BLOCK, SHARDS
 from simharness.rollout.catalogue import write_catalogue
 from simharness.rollout.line import line_text
 from simharness.rollout.lines import VERDICTS, recorded_lines, sort_lines, write_lines
+from simharness.rollout.lock import hold
 from simharness.rollout.request import read_request
 
 if TYPE_CHECKING:
@@ -34,25 +33,33 @@ if TYPE_CHECKING:
 ABOUT = "run.json"
 ASKED = "asked"
 """Field of `run.json` with the request of a run that was asked for, and thus may be resumed."""
-ORPHANS = 10.0
-"""Seconds that a run waits for the workers of another one, which was killed, to end."""
+LOCK = "run.lock"
+"""An empty file, held by whoever writes the run, and by the workers of its pool."""
+TEMPORARY = f"{ABOUT}.tmp"
 
 
 def create_folder(path: Path) -> Path:
     """Make a new run directory.
 
-    Raises UsageError when it holds something, RecordingError when it can't be made.
+    Raises UsageError when it holds anything of a run, or anything else; RecordingError when it
+    can't be made.
     """
     make_folder(path)
     try:
-        if any(path.iterdir()):
+        if not is_blank(path):
             raise not_empty(path)
-        (path / SHARDS).mkdir()
-    except FileExistsError:  # another run was faster
-        raise not_empty(path) from None
+        (path / SHARDS).mkdir(exist_ok=True)
     except OSError as error:
         raise from_os_error("make folder", path, error) from error
     return path
+
+
+def is_blank(path: Path) -> bool:
+    """Whether a folder holds nothing but what a run leaves that was killed before it began."""
+    names = {entry.name for entry in path.iterdir()}
+    if not names <= {SHARDS, LOCK, TEMPORARY}:
+        return False
+    return SHARDS not in names or ((path / SHARDS).is_dir() and not any((path / SHARDS).iterdir()))
 
 
 def not_empty(path: Path) -> UsageError:
@@ -103,7 +110,11 @@ class RunStore:
 
         Raises UsageError, RecordingError.
         """
-        store = cls(create_folder(folder), hold(folder))
+        create_folder(folder)
+        store = cls(folder, hold_run(folder, patience=0))
+        if not is_blank(folder):  # another run was faster
+            os.close(store.lock)
+            raise not_empty(folder)
         store._about = {
             "block": BLOCK,
             **about,
@@ -124,12 +135,16 @@ class RunStore:
         for what can't be read.
         """
         found, _ = read_about(folder)
-        store = cls(folder, hold(folder))
+        store = cls(folder, hold_run(folder))
         store._about = {**found, **about, "done": None, "stopped": ""}
-        lines = list(recorded_lines(folder))
-        for line in lines:
-            store.done[line["shard"]] = store.done.get(line["shard"], 0) + 1
-        write_lines(folder, lines)
+        try:
+            lines = list(recorded_lines(folder))
+            for line in lines:
+                store.done[line["shard"]] = store.done.get(line["shard"], 0) + 1
+            write_lines(folder, lines)
+        except BaseException:
+            os.close(store.lock)
+            raise
         store._begin()
         return store, lines
 
@@ -142,13 +157,15 @@ class RunStore:
         try:
             self._write_about()
             self._verdicts = (self.folder / VERDICTS).open("a", encoding="utf-8")
-        except OSError as error:
+        except BaseException as error:
             os.close(self.lock)
-            raise from_os_error("write", self.folder, error) from error
+            if isinstance(error, OSError):
+                raise from_os_error("write", self.folder, error) from error
+            raise
 
     def _write_about(self) -> None:
         text = json.dumps(self._about, indent=2) + "\n"
-        temporary = self.folder / f"{ABOUT}.tmp"
+        temporary = self.folder / TEMPORARY
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, self.folder / ABOUT)
 
@@ -213,6 +230,11 @@ def read_about(folder: Path) -> tuple[Mapping[str, Any], Request]:
     """
     path = folder / ABOUT
     if not path.is_file():
+        if (folder / SHARDS).is_dir() and is_blank(folder):
+            raise UsageError(
+                f"the run {str(folder)!r} was ended before it had written what it is to play",
+                "begin it again: the same command takes this folder",
+            )
         raise UsageError(f"{str(folder)!r} is no run", f"give a folder with a {ABOUT} in it")
     about = read_json(path)
     if about and ASKED not in about:
@@ -232,26 +254,6 @@ def read_about(folder: Path) -> tuple[Mapping[str, Any], Request]:
         ) from error
 
 
-def hold(folder: Path) -> int:
-    """Lock a run directory, and give the descriptor that holds it.
-
-    The workers of a run that was killed hold it until their episodes end; they are waited for.
-    Raises UsageError while another process writes it.
-    """
-    lock = os.open(folder, os.O_RDONLY)
-    until = time.monotonic() + ORPHANS
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock
-        except BlockingIOError:
-            if time.monotonic() > until:
-                os.close(lock)
-                raise UsageError(
-                    f"another process is writing the run {str(folder)!r}",
-                    "wait for it to end, or end it",
-                ) from None
-            time.sleep(0.05)
-        except OSError as error:
-            os.close(lock)
-            raise from_os_error("lock", folder, error) from error
+def hold_run(folder: Path, patience: float | None = None) -> int:
+    """Lock a run directory, and give the descriptor that holds it; see `hold`."""
+    return hold(folder / LOCK, f"the run {str(folder)!r}", patience)

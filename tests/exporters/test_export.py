@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simharness.blame.verdict import Class
 from simharness.cli import call
+from simharness.env import make_plan
 from simharness.errors import RecordingError, UnknownName, UsageError
 from simharness.exporters.export import export
 from simharness.exporters.files import written
@@ -22,10 +24,15 @@ from simharness.exporters.formats import FORMATS
 from simharness.exporters.loss import Loss
 from simharness.exporters.text import json_line
 from simharness.recording.writer import ShardWriter
+from simharness.rollout.broken import LEFT
+from simharness.rollout.intake import Intake
+from simharness.rollout.request import Request
+from simharness.rollout.run import run
 
 if TYPE_CHECKING:
     from tests.exporters.conftest import Recordings
 
+HAZARD = f"{Path(__file__).parents[1] / 'rollout' / 'hazard.py'}:Hazard"
 SUFFIX = {"atif": ".jsonl", "inspect": ".eval"}
 
 
@@ -334,3 +341,50 @@ def test_parquet_without_pyarrow_names_the_extra(
     assert code == 2
     assert "pip install 'simharness[parquet]'" in err
     assert list(tmp_path.iterdir()) == []
+
+
+# Episodes that broke outside of a step
+
+
+@pytest.fixture(scope="module", params=["start", "prompt"])
+def broken_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of twelve episodes, of which some break before their first step."""
+    folder = tmp_path_factory.mktemp("broken") / "run"
+    asked = Request(scenarios=(f"{HAZARD}/{request.param}",), seeds=range(12))
+    summary = run(asked, folder, breaker=False).summary
+    assert 0 < summary.failures < 12
+    return folder
+
+
+@pytest.mark.parametrize("include", [(), ("invalid", "quarantined")])
+def test_an_episode_that_broke_is_never_exported_and_is_told_of(
+    broken_run: Path, tmp_path: Path, include: tuple[str, ...]
+) -> None:
+    verdicts = lines(broken_run / "verdicts.jsonl")
+    sound = sorted(line["seed"] for line in verdicts if not line["quarantined"])
+    report = export("trl", broken_run, tmp_path / "a.jsonl", include=include)
+    assert (report.found, report.exported) == (12, len(sound))
+    assert report.loss.record()["left_out"] == {"broken outside of a step": 12 - len(sound)}
+    assert not report.included
+    assert sorted(line["seed"] for line in lines(tmp_path / "a.jsonl")) == sound
+
+
+def test_an_episode_that_its_agent_left_is_never_exported_and_is_told_of(tmp_path: Path) -> None:
+    intake = Intake(tmp_path / "run", "visitor", {})
+    plan = make_plan("crm/negotiation", 5)
+    line, verdict = intake.take_broken(plan, intake.about(plan), "nobody came back", LEFT)
+    assert (verdict.kind, line["primary"]) == (Class.EXTERNAL, LEFT)
+    intake.close()
+    for include in ((), ("invalid", "quarantined")):
+        with pytest.raises(RecordingError, match=r"run': 1 broken outside of a step") as caught:
+            export("trl", tmp_path / "run", tmp_path / "a.jsonl", include=include)
+        assert caught.value.hint == f"see why: simharness audit {tmp_path}/run"
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_the_command_says_aloud_how_many_episodes_broke(
+    broken_run: Path, tmp_path: Path, said: Any
+) -> None:
+    code, out, _ = said("trl", broken_run, "-o", tmp_path / "a.jsonl")
+    assert code == 0
+    assert "broken outside of a step" in " ".join(out.split())

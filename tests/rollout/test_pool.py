@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,14 +20,16 @@ from simharness.errors import HarnessError, RecordingError, UsageError
 from simharness.recording.reader import read_file
 from simharness.rollout.audit import audit
 from simharness.rollout.catalogue import dump, index
+from simharness.rollout.lines import recorded_lines
 from simharness.rollout.pool import Pool
 from simharness.rollout.request import Request
 from simharness.rollout.run import local_engine, resume, run
+from simharness.rollout.worker import BOOT
 from tests.cli.conftest import command, start
 from tests.effort import times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from simharness.rollout.engine import Engine
 
@@ -256,6 +259,57 @@ def test_a_shard_that_cannot_be_written_stops_the_run_which_is_then_resumed(
     assert contents(tmp_path / "run") == unbroken
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_stops_a_pool_which_has_kept_what_it_told_of(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unbroken: dict[str, bytes],
+    workers: int,
+) -> None:
+    first = "from simharness.rollout.worker import main"
+    full = "from tests.rollout.full import FullDisk; import simharness.recording.writer as w"
+    assert first in BOOT
+    boot = BOOT.replace(first, f"{full}; w.FileIO = FullDisk; {first}")
+    monkeypatch.setattr("simharness.rollout.pool.BOOT", boot)
+    with pytest.raises(RecordingError, match="the disk is full; free some space"):
+        run(request(), tmp_path / "run", engine=local_engine(workers))
+    monkeypatch.undo()
+    assert 0 < count(tmp_path / "run") == len(episodes(tmp_path / "run")) < 150
+    resume(tmp_path / "run", engine=local_engine(workers))
+    assert contents(tmp_path / "run") == unbroken
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Generator[Path]:
+    """A disk of 200 kB, on which all of a run is."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(place)]
+    if not shutil.which("mount"):
+        pytest.skip("this system has no mount")
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_on_a_disk_that_is_really_full_is_resumed_once_there_is_space(
+    small_disk: Path, unbroken: dict[str, bytes], workers: int
+) -> None:
+    folder = small_disk / "run"
+    with pytest.raises(RecordingError, match="the disk is full; free some space"):
+        run(request(), folder, engine=local_engine(workers))
+    recorded = sum(1 for _ in recorded_lines(folder))
+    assert 0 < count(folder) <= recorded < 150
+    with pytest.raises(RecordingError, match="disk is full"):
+        resume(folder, engine=local_engine(workers))
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    assert resume(folder, engine=local_engine(workers)).summary.episodes == 150
+    assert contents(folder) == unbroken
+
+
 # Resuming
 
 
@@ -270,7 +324,7 @@ def test_a_run_that_is_whole_is_resumed_to_itself(
 def test_a_run_is_not_resumed_while_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simharness.rollout.store.ORPHANS", 0.1)
+    monkeypatch.setattr("simharness.rollout.lock.ORPHANS", 0.1)
 
     def again(done: int, total: int, summary: object) -> None:
         with pytest.raises(UsageError, match="another process is writing the run"):

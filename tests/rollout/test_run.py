@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
+import fcntl
 import json
-from io import FileIO
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,11 @@ from simharness.rollout.block import BLOCK
 from simharness.rollout.catalogue import dump, index
 from simharness.rollout.check import check
 from simharness.rollout.request import Request
-from simharness.rollout.run import run
-from simharness.rollout.store import create_folder, next_folder
+from simharness.rollout.run import resume, run
+from simharness.rollout.store import LOCK, create_folder, next_folder
+from tests.rollout.full import FullDisk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from simharness.rollout.summary import Summary
 
 CRM = "crm/negotiation"
@@ -66,7 +65,7 @@ def test_a_run_is_sealed_in_blocks_with_a_line_for_each_verdict(tmp_path: Path) 
     summary = run(request(BLOCK + 3), tmp_path / "out", silent).summary
     assert summary.episodes == BLOCK + 3
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("catalog.sqlite", "run.json", "shards", "verdicts.jsonl")
+        *("catalog.sqlite", "run.json", "run.lock", "shards", "verdicts.jsonl")
     ]
     shards = sorted((tmp_path / "out" / "shards").iterdir())
     assert [path.name for path in shards] == ["00000.simrec", "00001.simrec"]
@@ -227,18 +226,6 @@ def test_an_interrupt_between_two_episodes_keeps_them_all(tmp_path: Path) -> Non
     assert_intact(tmp_path / "out", BLOCK + 1)
 
 
-class FullDisk(FileIO):
-    """A file on a disk that has room for some bytes only."""
-
-    room = 30_000
-
-    def write(self, data: Any) -> int:
-        left = self.room - self.tell()
-        if left <= 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return super().write(data[:left])
-
-
 def test_a_full_disk_stops_a_run_and_keeps_what_it_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,13 +329,47 @@ def test_a_folder_that_holds_anything_is_refused(tmp_path: Path) -> None:
 def test_the_slower_of_two_runs_is_refused_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def first_of_all(self: Path) -> Iterator[Path]:
-        (self / "shards").mkdir()  # the other run
-        return iter(())
+    begun = os.open(create_folder(tmp_path / "a") / LOCK, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(begun, fcntl.LOCK_EX)
+    with pytest.raises(UsageError, match="another process is writing the run"):
+        run(request(1), tmp_path / "a")
+    os.close(begun)
 
-    monkeypatch.setattr(Path, "iterdir", first_of_all)
+    def later(folder: Path, patience: float) -> int:
+        (folder / "run.json").write_text('{"asked": {}}')  # the other run
+        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT)
+
+    monkeypatch.setattr("simharness.rollout.store.hold_run", later)
     with pytest.raises(UsageError, match="is not empty"):
-        create_folder(tmp_path)
+        run(request(1), tmp_path / "b")
+
+
+@pytest.mark.parametrize("call", ["mkdir", "write_text", "replace"])
+def test_a_run_that_was_killed_before_it_said_what_it_is_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    folder = tmp_path / "run"
+    owner: Any = os if call == "replace" else Path
+    done = getattr(owner, call)
+
+    def killed(*args: Any, **options: Any) -> Any:
+        done(*args, **options)
+        raise KeyboardInterrupt
+
+    def half(self: Path, text: str, **options: Any) -> None:
+        done(self, text[:9], **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, call, half if call == "write_text" else killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(request(2), folder)
+    monkeypatch.undo()
+    if call == "replace":
+        assert resume(folder).summary.episodes == 2
+        return
+    with pytest.raises(UsageError, match=r"no run|before it had written what it is to play"):
+        resume(folder)
+    assert run(request(2), folder).summary.episodes == 2
 
 
 @pytest.mark.parametrize(
