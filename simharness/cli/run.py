@@ -18,6 +18,7 @@ from simharness.cli.output import ProgressLine, counted, emit_json, wrapped
 from simharness.errors import HarnessError, ProviderRefused, RecordingError, UsageError
 from simharness.review.pictures import draw_throughput, require
 from simharness.rollout.lines import read_lines
+from simharness.rollout.ray import ray_engine
 from simharness.rollout.request import Request, parse_config, parse_faults, parse_seeds
 from simharness.rollout.run import BREAKER, INTERRUPT, local_engine, resume, run
 from simharness.rollout.store import ABOUT, next_folder
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from simharness.rollout.run import Result
     from simharness.rollout.summary import Summary
 
-ANEW = ("workers", "breaker", "plot", "as_json", "going_on", "base_url")
+ANEW = (
+    *("workers", "engine", "ray_address"),
+    *("breaker", "plot", "as_json", "going_on", "base_url"),
+)
 """Options that a run may be resumed with; the others are as they were."""
 
 
@@ -122,6 +126,20 @@ ANEW = ("workers", "breaker", "plot", "as_json", "going_on", "base_url")
     help="Processes that play; 0: this one. Default: one for each processor.",
 )
 @click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="What the processes are: children of this one, or workers of a Ray cluster.",
+)
+@click.option(
+    "--ray-address",
+    default="",
+    envvar="RAY_ADDRESS",
+    metavar="A",
+    help="A cluster that is there, as HOST:PORT or auto. Default: one that lasts as long as this.",
+)
+@click.option(
     "--breaker/--no-breaker",
     default=True,
     help="Whether to stop once the harness has turned out to be broken.",
@@ -164,6 +182,8 @@ def command(
     group: int,
     refill: int,
     workers: int | None,
+    engine: str,
+    ray_address: str,
     breaker: bool,
     out: Path | None,
     going_on: Path | None,
@@ -190,7 +210,12 @@ def command(
             samples.append(((time.perf_counter_ns() - began) / 1e9, done))
         progress.update(done, of, note(summary))
 
-    engine = local_engine(workers)
+    if engine == "ray":
+        engines = ray_engine(workers, ray_address)
+    else:
+        engines = local_engine(workers)
+        if context.get_parameter_source("ray_address") is ParameterSource.COMMANDLINE:
+            raise UsageError("--ray-address is given and Ray is not asked for", "add --engine ray")
     request: Request | None = None
     if going_on is not None:
         require_alone(context)
@@ -215,9 +240,9 @@ def command(
         total = len(request)
     try:
         if request is None:
-            result = resume(folder, show, engine=engine, breaker=breaker, base_url=base_url)
+            result = resume(folder, show, engine=engines, breaker=breaker, base_url=base_url)
         else:
-            result = run(request, folder, show, engine=engine, breaker=breaker)
+            result = run(request, folder, show, engine=engines, breaker=breaker)
     except KeyboardInterrupt:
         progress.close()
         click.echo(interrupted(finished, total, folder), err=True)

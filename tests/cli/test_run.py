@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,3 +170,29 @@ def test_the_progress_of_nothing_yet_is_told(
     now = 20_000_000_000
     progress.update(0, 10, ", waiting")
     assert capsys.readouterr().err == "0/10 episodes, waiting\n"
+
+
+def test_ray_that_is_not_installed_is_named_before_anything_is_written(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    told = cli("run", CRM, "--engine", "ray", "--workers", 1, "-o", "out")
+    assert (told.code, told.out, Path("out").exists()) == (2, "", False)
+    assert "ray can't be imported" in told.err
+    assert "[ray]'" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--engine", "ray", "--workers", 0), "0 workers play in this process, not on Ray"),
+        (("--ray-address", "auto"), "add --engine ray"),
+        (("--engine", "dask"), "'dask' is not one of 'local', 'ray'"),
+    ],
+)
+def test_options_of_engines_that_do_not_go_together_are_refused(
+    cli: Cli, words: tuple[object, ...], said: str
+) -> None:
+    told = cli("run", CRM, *words, "-o", "out")
+    assert (told.code, Path("out").exists()) == (2, False)
+    assert said in " ".join(told.err.split())
