@@ -3,12 +3,13 @@
     python -m benchmarks.runs rate [--episodes 1000]
     python -m benchmarks.runs speedup [--episodes 256] [--rounds 3]
     python -m benchmarks.runs memory [--episodes 10000]
-    python -m benchmarks.runs kills [--kills 24] [--episodes 400]
+    python -m benchmarks.runs kills [--kills 24] [--episodes 400] [--engine ray]
 
 `rate` plays episodes of the four products on all processors. `speedup` holds two workers over one
 against two busy loops over one, by turns in one run; what others do on the machine hits all four,
 and the load is told. `memory` plays short episodes and looks at the worker's memory all along.
-`kills` kills workers and parents of runs at random instants and holds what comes out, resumed,
+`kills` kills workers (of Ray: actors of a cluster of the run's own) and parents of runs at random
+instants and holds what comes out, resumed,
 against a run that nothing has happened to. Each prints JSON lines; `kills` exits with 1 where a run
 came out otherwise.
 """
@@ -140,6 +141,25 @@ def children(parent: int) -> list[int]:
     return out
 
 
+def actors(parent: int) -> list[int]:
+    """Give the actors of the Ray cluster that a process has started."""
+    out: list[int] = []
+    found = children(parent)
+    while found:
+        below = [child for pid in found for child in children(pid)]
+        out += [pid for pid in below if words_of(pid).startswith(b"ray::Actor")]
+        found = below
+    return out
+
+
+def words_of(pid: int) -> bytes:
+    """Give the command line of a process; nothing of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def resident(pid: int) -> int:
     """Give the memory of a process in bytes; 0 for one that has ended."""
     try:
@@ -172,9 +192,10 @@ def memory(episodes: int) -> None:
 class Killing:
     """Kills processes of runs of one request at random instants."""
 
-    def __init__(self, episodes: int, folder: Path, draw: random.Random) -> None:
+    def __init__(self, episodes: int, folder: Path, draw: random.Random, engine: str) -> None:
         self._folder = folder
         self._draw = draw
+        self._engine = engine
         words = [SHORT, "--seed", f"0:{episodes}", "--policy", "null", "--load", "0"]
         self._words = ["run", *words, "-o", "run"]
         self._longest = 0.0
@@ -210,7 +231,8 @@ class Killing:
                 process = self._start(self._words, place, workers)
                 continue
             parent = self._draw.randrange(2)
-            for pid in [process.pid] if parent else children(process.pid)[:1]:
+            workers_of = actors if self._engine == "ray" else children
+            for pid in [process.pid] if parent else workers_of(process.pid)[:1]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     met[parent] += 1
@@ -226,6 +248,7 @@ class Killing:
     def _start(self, words: Sequence[str], place: Path, workers: int) -> subprocess.Popen[str]:
         place.mkdir(exist_ok=True)
         argv = [sys.executable, "-m", "simharness", *words, "--workers", str(workers)]
+        argv += ["--engine", self._engine]
         return subprocess.Popen(
             argv, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
         )
@@ -238,19 +261,20 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {**held, "catalogue": "\n".join(dump(folder)).encode()}
 
 
-def kills(count: int, episodes: int, seed: int) -> int:
+def kills(count: int, episodes: int, seed: int, engine: str) -> int:
     """Kill, resume and compare with 1, 2 and 3 workers; gives how many runs came out otherwise."""
     draw = random.Random(seed)  # noqa: S311
     each = max(1, count // 3)
     wrong = 0
     with TemporaryDirectory(prefix="simharness-kills-") as place:
-        killing = Killing(episodes, Path(place), draw)
+        killing = Killing(episodes, Path(place), draw, engine)
         whole = killing.unbroken()
         for workers in (1, 2, 3):
             of_workers, of_parents, unequal = killing.killed(workers, each, whole)
             wrong += unequal
             say(
                 case="kills",
+                engine=engine,
                 workers=workers,
                 episodes=episodes,
                 of_workers=of_workers,
@@ -268,6 +292,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kills", type=int, default=24)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
     options = parser.parse_args(arguments)
     match options.case:
         case "rate":
@@ -277,7 +302,9 @@ def main(arguments: list[str] | None = None) -> int:
         case "memory":
             memory(options.episodes or 10_000)
         case _:
-            return int(kills(options.kills, options.episodes or 400, options.seed) > 0)
+            return int(
+                kills(options.kills, options.episodes or 400, options.seed, options.engine) > 0
+            )
     return 0
 
 

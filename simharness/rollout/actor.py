@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from simharness.rollout.line import Line
     from simharness.rollout.request import Request
 
-TURN = 0.5
-"""Seconds of a turn, beyond the episode that ends it."""
-
 
 class Ending(Enum):
     """How a block ended for a worker."""
@@ -102,11 +99,11 @@ class Actor:
         """Take up a block."""
         self._playing = self._player.play(block, lambda: self._stopping)
 
-    def turn(self, *, stopping: bool) -> Turn:
-        """Play for a while; when `stopping`, leave the block where it is."""
+    def turn(self, seconds: float, *, stopping: bool) -> Turn:
+        """Play for so long, and to the end of the episode; when `stopping`, leave the block."""
         assert self._playing is not None
         self._stopping = stopping
-        until = time.monotonic() + TURN
+        until = time.monotonic() + seconds
         lines: list[Line] = []
         ending: Ending | SimharnessError | None = None
         try:

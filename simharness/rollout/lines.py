@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import TYPE_CHECKING, BinaryIO
 
 from simharness.recording.format import PART_SUFFIX, from_os_error
 from simharness.rollout.block import SHARDS, intact
@@ -49,20 +50,50 @@ def read_lines(folder: Path) -> Iterator[Line]:
 
 
 def sort_lines(folder: Path) -> None:
-    """Put verdicts.jsonl in the order of the shards. Raises RecordingError."""
-    lines = list(read_lines(folder))
-    ordered = sorted(lines, key=lambda line: (line["shard"], line["place"]))
-    if ordered != lines:
-        write_lines(folder, ordered)
+    """Put verdicts.jsonl in the order of the shards. Raises RecordingError.
+
+    Only places are kept in memory: a line is some kB there, and a run may have millions.
+    """
+    path = folder / VERDICTS
+    try:
+        with path.open("rb") as file:
+            found = list(placed(file))
+            ordered = sorted(found)
+            if ordered != found:
+                write_texts(folder, copied(file, ordered))
+    except OSError as error:
+        raise from_os_error("read", path, error) from error
+
+
+def placed(file: BinaryIO) -> Iterator[tuple[str, int, int]]:
+    """Give the shard and the place of each line that is whole, and where in the file it begins."""
+    at = 0
+    for text in file:
+        line = read_line(text.decode("utf-8", "replace"))
+        if line is not None:
+            yield intern(line["shard"]), line["place"], at
+        at += len(text)
+
+
+def copied(file: BinaryIO, places: Iterable[tuple[str, int, int]]) -> Iterator[bytes]:
+    """Give lines by where they begin."""
+    for _, _, at in places:
+        file.seek(at)
+        yield file.readline().rstrip(b"\n") + b"\n"
 
 
 def write_lines(folder: Path, lines: Iterable[Line]) -> None:
     """Write verdicts.jsonl anew. Raises RecordingError, and leaves the old one then."""
+    write_texts(folder, (line_text(line).encode() for line in lines))
+
+
+def write_texts(folder: Path, texts: Iterable[bytes]) -> None:
+    """Write verdicts.jsonl anew; see `write_lines`."""
     path = folder / VERDICTS
     temporary = path.with_name(f"{VERDICTS}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.writelines(map(line_text, lines))
+        with temporary.open("wb") as file:
+            file.writelines(texts)
         os.replace(temporary, path)
     except OSError as error:
         raise from_os_error("write", path, error) from error

@@ -13,18 +13,19 @@ import shlex
 import sys
 import time
 from dataclasses import dataclass
-from importlib import import_module
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simharness.errors import HarnessError, SimharnessError, UsageError
-from simharness.extras import absent
+from simharness.extras import imported
 from simharness.kernel.guard import is_armed
-from simharness.rollout.actor import TURN, Actor, Ending, Job
+from simharness.rollout.actor import Actor, Ending, Job
 from simharness.rollout.block import SHARDS, intact
 from simharness.rollout.engine import Lost, Played, Sealed
 from simharness.rollout.pool import LOOKS, processors
-from simharness.rollout.retries import PATIENCE, Retries
+from simharness.rollout.retries import GRACE, PATIENCE, Retries
+from simharness.rollout.run import patience_for
 from simharness.rollout.store import ABOUT
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from simharness.rollout.request import Request
     from simharness.rollout.run import Engines
 
+TURN = 0.5
+"""Seconds of a turn at least; it lasts to the end of the episode."""
+CALL = 0.002
+"""Seconds of a turn for each worker at least: twice what a call takes this process."""
 COMING = 600.0
 """Seconds that the first worker of a cluster may take to begin."""
 MEMORY = 100_000_000
@@ -52,20 +57,12 @@ def ray_engine(workers: int | None, address: str = "") -> Engines:
     """
     if workers == 0:
         raise UsageError("0 workers play in this process, not on Ray", "give --workers 1 or more")
-    library()
+    imported("ray", "ray")
 
     def make(request: Request, folder: Path, lock: int, blocks: int) -> Engine:
-        return Ray(request, folder, workers, blocks, address)
+        return Ray(request, folder, workers, blocks, address, patience_for(request))
 
     return make
-
-
-def library() -> Any:
-    """Import Ray. Raises UsageError where it isn't installed."""
-    try:
-        return import_module("ray")
-    except ImportError as error:
-        raise absent("ray", error) from error
 
 
 @dataclass(slots=True)
@@ -100,7 +97,8 @@ class Ray:
         self._blocks = blocks
         self._address = address
         self._patience = patience
-        self._ray: Any = library()
+        self._seconds = TURN
+        self._ray: Any = imported("ray", "ray")
         self._kind: Any = None
         self._job: Job | None = None
         self._workers: list[Worker] = []
@@ -108,6 +106,8 @@ class Ray:
         self._more = True
         """Whether there may be blocks that nobody has had yet."""
         self._stopped = False
+        self._until = inf
+        """When workers that have been asked to stop soon are ended."""
         self._failure: SimharnessError | None = None
 
     def play(self, blocks: Iterable[Block]) -> Generator[Event | None]:
@@ -118,6 +118,7 @@ class Ray:
             if self._count is None:
                 self._count = int(self._ray.cluster_resources().get("CPU", 1))
             self._count = max(1, min(self._count, self._blocks))
+            self._seconds = max(TURN, CALL * self._count)
             while self._give_out(source):
                 yield from self._hear()
             if self._failure is not None:
@@ -127,9 +128,11 @@ class Ray:
             if own:
                 self._ray.shutdown()
 
-    def stop(self) -> None:
-        """Let the turns under way be the last."""
+    def stop(self, *, soon: bool = False) -> None:
+        """Let the turns under way be the last; see `Engine`."""
         self._stopped = True
+        if soon:
+            self._until = time.monotonic() + GRACE
 
     def kill(self) -> None:
         """End all workers at once."""
@@ -211,7 +214,7 @@ class Ray:
         return self._more or self._retries.waiting
 
     def _turn(self, worker: Worker) -> None:
-        worker.call = worker.actor.turn.remote(stopping=self._stopped)
+        worker.call = worker.actor.turn.remote(self._seconds, stopping=self._stopped)
         worker.since = time.monotonic()
 
     # --- hearing ----------------------------------------------------------------------------------
@@ -226,8 +229,10 @@ class Ray:
             yield from self._take(asked[call])
         now = time.monotonic()
         for worker in self._workers:
-            if worker.block is not None and now - worker.since > self._patience + TURN:
+            if worker.block is not None and now - worker.since > self._patience + self._seconds:
                 worker.hung = True
+                self._ray.kill(worker.actor)
+            elif now > self._until:
                 self._ray.kill(worker.actor)
         if self._workers and not any(worker.ready for worker in self._workers):
             self._require_coming(now - min(worker.since for worker in self._workers))
@@ -276,7 +281,8 @@ class Ray:
                 if not self._stopped:
                     self._retries.lose_idle(cause)
                 return
-            yield Lost(block.number, cause)
+            if time.monotonic() < self._until:
+                yield Lost(block.number, cause)
             if not self._stopped:
                 # Whatever it has not told of is in its part, behind which it was lost.
                 place: int | None = len(intact(self._folder / SHARDS / block.shard)[0])

@@ -19,6 +19,7 @@ from simharness.rollout.collector import seldom_collected
 from simharness.rollout.engine import Local, Lost, Played, Sealed
 from simharness.rollout.groups import Refill, write_groups
 from simharness.rollout.interrupt import stop_asked
+from simharness.rollout.lines import read_lines
 from simharness.rollout.pool import Pool, processors
 from simharness.rollout.retries import PATIENCE
 from simharness.rollout.store import RunStore, asked_about, moved, read_about
@@ -116,7 +117,8 @@ def resume(
     """
     request = moved(read_about(folder)[1], base_url)
     check(request)
-    store, lines = RunStore.reopen(folder, asked_about(request))
+    store = RunStore.reopen(folder, asked_about(request))
+    lines = read_lines(folder)
     return Rollout(request, store, lines, progress, breaker=breaker).go(engine or local_engine(0))
 
 
@@ -127,7 +129,7 @@ class Rollout:
         self,
         request: Request,
         store: RunStore,
-        lines: list[Line],
+        lines: Iterable[Line],
         progress: Progress | None,
         *,
         breaker: bool,

@@ -18,7 +18,7 @@ from simharness.recording.format import from_os_error
 from simharness.rollout.block import BLOCK, SHARDS
 from simharness.rollout.catalogue import write_catalogue
 from simharness.rollout.line import line_text
-from simharness.rollout.lines import VERDICTS, recorded_lines, sort_lines, write_lines
+from simharness.rollout.lines import VERDICTS, read_lines, recorded_lines, sort_lines, write_lines
 from simharness.rollout.lock import hold
 from simharness.rollout.request import read_request
 
@@ -126,8 +126,8 @@ class RunStore:
         return store
 
     @classmethod
-    def reopen(cls, folder: Path, about: Mapping[str, Any]) -> tuple[RunStore, list[Line]]:
-        """Take up a run that was begun before, with the lines of all that is recorded.
+    def reopen(cls, folder: Path, about: Mapping[str, Any]) -> RunStore:
+        """Take up a run that was begun before; its lines tell then of all that is recorded.
 
         `about` is what its `run.json` says of it from now on, besides what it has said.
 
@@ -138,15 +138,14 @@ class RunStore:
         store = cls(folder, hold_run(folder))
         store._about = {**found, **about, "done": None, "stopped": ""}
         try:
-            lines = list(recorded_lines(folder))
-            for line in lines:
+            write_lines(folder, recorded_lines(folder))
+            for line in read_lines(folder):
                 store.done[line["shard"]] = store.done.get(line["shard"], 0) + 1
-            write_lines(folder, lines)
         except BaseException:
             os.close(store.lock)
             raise
         store._begin()
-        return store, lines
+        return store
 
     @property
     def shards(self) -> Path:
