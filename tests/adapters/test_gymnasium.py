@@ -100,7 +100,7 @@ def test_calls_are_answered_as_json_and_bad_ones_with_an_error() -> None:
     assert [json.loads(line)["id"] for line in env.step(both)[0].splitlines()] == [1, 2]
     for bad in ('{"name": "get_de', "[1]", call("get_deal", deal_id="one"), call("no_such_tool")):
         assert "error" in json.loads(env.step(bad)[0])
-    assert env.step("I am thinking.")[0] == ""
+    assert env.step("I am thinking.")[0].startswith("Nobody reads plain text here.")
 
 
 def test_a_sound_episode_ends_with_its_reward_and_may_be_trained_on() -> None:
