@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("rollout",),
     ("selfcheck",),
     ("validate",),
+    ("doctor",),
     ("review",),
     ("exporters",),
     ("adapters",),

@@ -39,6 +39,7 @@ COMMANDS = {
     "view": ("simharness.cli.view", "a run or a recording as a page, to read and to review"),
     "export": ("simharness.cli.export", "episodes in the formats of other tools"),
     "validate": ("simharness.cli.validate", "is a scenario fit to train on?"),
+    "doctor": ("simharness.cli.doctor", "audit somebody else's environment"),
     "selfcheck": (
         "simharness.cli.selfcheck",
         "the same episodes in processes that differ in what must not matter",

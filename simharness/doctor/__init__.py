@@ -1,0 +1,1 @@
+"""Audits somebody else's environment: is it fit to train on?"""

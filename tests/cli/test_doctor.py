@@ -1,0 +1,111 @@
+"""The command: what it prints, its exit codes, and targets that can't even be opened."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+CLINIC = Path(__file__).parents[1] / "doctor" / "clinic.py"
+KEYS = {"id", "ok", "answer", "detail", "measured", "evidence", "unproved", "remediation",
+        "command", "seconds"}  # fmt: skip
+REWARDS = ("--check", "runtime.reward_well_formed", "--quick")
+
+
+def test_the_keys_of_a_report(cli: Cli) -> None:
+    told = cli("doctor", f"{CLINIC}:NoNumber", *REWARDS, "--json")
+    assert told.code == 1
+    report = json.loads(told.out)  # progress is told on stderr where it takes long
+    assert (report["target"], report["answer"]) == (f"{CLINIC}:NoNumber", "fail")
+    assert report["counts"] == {"pass": 1, "fail": 1, "unknown": 0, "skip": 0}
+    sound, wrong = report["checks"]
+    assert set(sound) == set(wrong) == KEYS
+    assert (sound["id"], sound["ok"], wrong["ok"]) == ("runtime.starts", True, False)
+    assert sound["unproved"]
+    assert wrong["remediation"]
+    assert shlex.split(wrong["command"]) == [
+        "simharness", "doctor", f"{CLINIC}:NoNumber", "--quick", "--check", wrong["id"],
+    ]  # fmt: skip
+
+
+def test_a_pass_says_what_it_does_not_prove_and_exits_with_0(cli: Cli) -> None:
+    told = cli("doctor", "CartPole-v1", *REWARDS, "--range", "0:1")
+    assert told.code == 0
+    assert "  runtime.reward_well_formed: that they are the right ones" in told.out
+    assert "simharness doctor CartPole-v1 --quick --range 0:1 --check ID" in told.out
+
+
+def test_a_failure_is_told_with_what_to_do_and_the_command(cli: Cli) -> None:
+    told = cli("doctor", f"{CLINIC}:PaysAll", *REWARDS, "--range", "0:0.5")
+    assert told.code == 1
+    lines = told.out.splitlines()
+    assert "  rewards are from 1 to 1, asked for 0 to 0.5" in lines
+    assert any(line.startswith("  to do: raise, or say that there is no") for line in lines)
+    assert any(line.startswith("  again: simharness doctor ") for line in lines)
+
+
+def test_what_decides_nothing_exits_with_3(cli: Cli) -> None:
+    told = cli("doctor", f"{CLINIC}:PaysAll", "--quick", "--check", "semantic.floor_gap")
+    assert told.code == 3
+    assert "UNKNOWN semantic.floor_gap" in told.out
+
+
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize(
+    ("target", "pattern"),
+    [
+        ("", "the target is empty"),
+        ("mcp:", "names nothing after 'mcp:'"),
+        ("a b:c d", "'a b:c d' is not readable"),
+        ("NoSuchEnv-v0", r"can't be opened: NameNotFound: .*NoSuchEnv"),
+        ("no_such_module:make", r"ModuleNotFoundError: No module named 'no_such_module'"),
+        ("nowhere.py:make", "there is no file 'nowhere.py'"),
+        ("json:nothing", "json has no 'nothing'"),
+        ("json:__name__", "json:__name__ is a str"),
+        (f"{CLINIC}:Mute", "Mute has neither an action_space .* nor a list `actions`"),
+        (f"{CLINIC}:refuses", r"RuntimeError: no licence for \[\] \(clinic.py:\d+\)"),
+        ("http://127.0.0.1:PORT", "no answer from .*refused"),
+        ("mcp:no-such-command-here", "can't be started: No such file"),
+        ("mcp:true", "it doesn't speak MCP: the server ended with exit code 0"),
+        ("mcp:sh 'x", "the command is not readable"),
+    ],
+)
+def test_a_target_that_cannot_be_opened_is_refused_in_a_line(
+    cli: Cli, target: str, pattern: str
+) -> None:
+    told = cli("doctor", target.replace("PORT", str(unused_port())), "--quick")
+    assert (told.code, told.out) == (2, "")
+    first, hint = told.err.splitlines()[-2:]
+    assert re.search(pattern, first), told.err
+    assert first.startswith("error SH-USE-001: ")
+    assert hint.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--action", "{"), "--action '{' is no JSON"),
+        (("--reset", "3"), "--reset '3' is no map"),
+        (("--range", "1"), "range '1' is not readable"),
+        (("--range", "2:1"), "give LOW:HIGH, such as 0:1"),
+        (("--check", "runtime.pigns"), "did you mean 'runtime.pings'"),
+    ],
+)
+def test_bad_words_are_refused(cli: Cli, words: tuple[str, ...], text: str) -> None:
+    told = cli("doctor", "CartPole-v1", *words)
+    assert (told.code, told.out) == (2, "")
+    assert text in told.err

@@ -1,0 +1,192 @@
+"""What goes wrong in an environment is caught by the check that is meant for it, and no other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from simharness.doctor.check import Answer
+from simharness.doctor.examination import QUICK, Examination, Size
+from simharness.doctor.report import CHECKS, chosen, examine
+from simharness.doctor.target import Kind, Target
+from tests.doctor.openenv_server import serving
+
+if TYPE_CHECKING:
+    from simharness.doctor.report import Report
+
+HERE = Path(__file__).parent
+CLINIC = HERE / "clinic.py"
+DESK = HERE / "desk_server.py"
+SMALL = {
+    **QUICK,
+    "steps": 8,
+    "seeds": 2,
+    "episodes": 3,
+    "places": 8,
+    "before": 6,
+    "sessions": 9,
+    "pings": 200,
+}
+
+
+def examined(
+    name: str,
+    *checks: str,
+    kind: Kind = Kind.FACTORY,
+    full: float | None = 1.0,
+    bounds: tuple[float, float] | None = None,
+    seconds: float = 60.0,
+    budget: float = 250.0,
+    **words: Any,
+) -> Report:
+    if kind is Kind.FACTORY:
+        name = f"{CLINIC}:{name}"
+    exam = Examination(
+        target=Target(kind=kind, name=name, seconds=seconds, **words),
+        size=Size(**SMALL),
+        full=full,
+        bounds=bounds,
+        seconds=budget,
+    )
+    return examine(exam, lambda check: f"again {check}", chosen(checks))
+
+
+def failed(report: Report) -> dict[str, str]:
+    """Give the first evidence of each check that failed."""
+    return {one.check.id: one.result.evidence[0] for one in report.of(Answer.FAIL)}
+
+
+def test_a_sound_environment_passes_everything_in_silence() -> None:
+    report = examined("Walk")
+    assert [(one.check.id, str(one.result.answer)) for one in report.made] == [
+        (check.id, "pass") for check in CHECKS
+    ]
+    assert not any(one.result.evidence for one in report.made)
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "evidence"),
+    [
+        ("StaleCache", "runtime.episode_isolation", "seed 1 after seed 0 parts from seed 1 alone"),
+        ("SharedGlobal", "runtime.session_isolation", "beside two other sessions parts"),
+        ("CrashIsZero", "runtime.crash_never_a_number", "a crash at clinic.py:"),
+        ("TimeOutIsZero", "runtime.crash_never_a_number", "a time-out at clinic.py:"),
+        ("Dropped", "runtime.seed_control", "played by two processes that are alike"),
+        ("OnlyOnce", "runtime.seed_control", "reset(seed=0), made twice"),
+        ("Hashed", "runtime.episode_determinism", "another PYTHONHASHSEED"),
+        ("Worn", "runtime.reset_clean", "seed 0 after 6 episodes parts"),
+        ("PaysAll", "semantic.floor_gap", "the null agent is paid 30 on the mean, of 1"),
+        ("NoNumber", "runtime.reward_well_formed", "a reward is "),
+        ("Coerces", "runtime.errors_told", "is answered like an action, with reward 0"),
+        ("Leaks", "runtime.resource_bounds", "sessions left"),
+        ("Slows", "runtime.latency", "it slows down"),
+        ("Noisy", "runtime.quiet", "prints to stdout"),
+        ("Raises", "runtime.starts", "step 1: ZeroDivisionError: a bug (clinic.py:"),
+        ("Dies", "runtime.starts", "its process ended with exit code 7: step 3 of 'one'"),
+    ],
+)
+def test_what_is_wrong_is_caught_by_its_check_and_by_no_other(
+    name: str, check: str, evidence: str
+) -> None:
+    report = examined(name, check)
+    assert list(failed(report)) == [check]
+    assert evidence in failed(report)[check]
+    assert report.answer is Answer.FAIL
+
+
+def test_what_hangs_is_told_with_its_place_and_asked_no_more() -> None:
+    report = examined("Hangs", "runtime.starts", "runtime.pings", seconds=2.0)
+    found = failed(report)
+    assert list(found) == ["runtime.starts"]
+    assert "it gave no answer in 2 s: step 3 of 'one'" in found["runtime.starts"]
+    assert "clinic.py" in found["runtime.starts"]
+    (pings,) = report.of(Answer.UNKNOWN)
+    assert pings.result.evidence == ("rests on runtime.starts, which doesn't hold",)
+
+
+def test_what_cannot_be_told_is_unknown_and_not_a_pass() -> None:
+    constant = examined("Constant", "runtime.seed_control")
+    (one,) = constant.of(Answer.UNKNOWN)
+    assert one.check.id == "runtime.seed_control"
+    assert "2 seeds give one episode" in one.result.evidence[0]
+    assert constant.answer is Answer.UNKNOWN
+    paid = examined("PaysAll", "semantic.floor_gap", full=None)
+    assert "give --full R" in paid.of(Answer.UNKNOWN)[0].result.evidence[0]
+
+
+def test_time_that_is_used_up_leaves_the_rest_unknown() -> None:
+    report = examined("Slows", "runtime.pings", budget=3.0)
+    (one,) = report.of(Answer.UNKNOWN)
+    assert one.check.id == "runtime.pings"
+    assert "time" in one.result.evidence[0]
+
+
+def test_rewards_out_of_the_range_that_was_given_fail() -> None:
+    report = examined("PaysAll", "runtime.reward_well_formed", bounds=(0.0, 0.5))
+    assert failed(report) == {
+        "runtime.reward_well_formed": "rewards are from 1 to 1, asked for 0 to 0.5"
+    }
+
+
+def test_keys_that_only_name_a_session_can_be_left_out() -> None:
+    assert list(failed(examined("Named", "runtime.seed_control"))) == ["runtime.seed_control"]
+    assert not failed(examined("Named", "runtime.seed_control", ignored=("episode_id",)))
+
+
+# Servers
+
+
+def desk(*words: object) -> str:
+    return " ".join(map(str, (sys.executable, DESK, *words)))
+
+
+FORM = ("runtime.session_isolation", "runtime.errors_told", "runtime.quiet")
+
+
+def test_a_sound_mcp_server_passes() -> None:
+    report = examined(desk(), *FORM, "runtime.resource_bounds", kind=Kind.MCP)
+    assert failed(report) == {}
+    assert report.answer is Answer.PASS
+
+
+@pytest.mark.parametrize(
+    ("words", "check", "evidence"),
+    [
+        (("garbage",), "runtime.quiet", "such as 'loading rows ...'"),
+        (("dies",), "runtime.starts", "lost: the server ended with exit code 9"),
+    ],
+)
+def test_what_is_wrong_with_an_mcp_server_is_told(
+    words: tuple[str, ...], check: str, evidence: str
+) -> None:
+    found = failed(examined(desk(*words), check, kind=Kind.MCP))
+    assert list(found) == [check]
+    assert evidence in found[check]
+
+
+def test_mcp_sessions_that_share_a_file_are_told(tmp_path: Path) -> None:
+    name = desk("shared", tmp_path / "count")
+    found = failed(examined(name, "runtime.session_isolation", kind=Kind.MCP))
+    assert list(found) == ["runtime.session_isolation"]
+
+
+def test_an_mcp_server_without_seeds_begins_with_its_process() -> None:
+    report = examined(desk("unseeded"), "runtime.reset_clean", kind=Kind.MCP)
+    assert failed(report) == {}
+    assert [one.check.id for one in report.of(Answer.UNKNOWN)] == ["runtime.seed_control"]
+
+
+def test_a_sound_openenv_server_passes() -> None:
+    with serving() as url:
+        report = examined(url, *FORM, "runtime.pings", "semantic.floor_gap", kind=Kind.OPENENV)
+    assert failed(report) == {}
+    assert [one.check.id for one in report.of(Answer.SKIP)] == ["runtime.episode_determinism"]
+
+
+def test_openenv_sessions_that_share_an_environment_are_told() -> None:
+    with serving(shared=True) as url:
+        found = failed(examined(url, "runtime.session_isolation", kind=Kind.OPENENV))
+    assert list(found) == ["runtime.session_isolation"]
