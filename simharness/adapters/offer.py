@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simharness.env import make_plan
+from simharness.env import Env, make_plan
 from simharness.episode.plan import load_text
-from simharness.errors import UnknownName, UsageError
+from simharness.errors import HarnessError, UnknownName, UsageError
 from simharness.product.fault import parse_load
 from simharness.product.product import find_fault
 from simharness.product.registry import load_product, load_scenario, product_names
@@ -122,3 +122,18 @@ def all_scenarios() -> tuple[str, ...]:
     """Name the scenarios of every product that has what it needs."""
     products = (load_product(name) for name in product_names())
     return tuple(s.id for p in products if not p.missing() for s in p.scenarios)
+
+
+def tools_of(offer: Offer) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    """Give the schemas of each scenario's tools. Raises HarnessError where one can't begin."""
+    return {name: schemas_of(offer, name) for name in offer.scenarios}
+
+
+def schemas_of(offer: Offer, scenario: str) -> tuple[Mapping[str, Any], ...]:
+    """Give the schemas of a scenario's tools: the same on every seed that begins."""
+    for seed in range(STARTS - 1):
+        try:
+            return Env(offer.plan(scenario, seed)).reset().tools
+        except HarnessError:
+            continue
+    return Env(offer.plan(scenario, STARTS - 1)).reset().tools

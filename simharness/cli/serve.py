@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import shlex
 import signal
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -146,6 +148,50 @@ def http(**given: Any) -> int:
     """Serve JSON over HTTP, with an OpenAPI document and a page that shows it at /docs."""
     adapter = adapter_of("http")
     return serve_web("http", given, lambda served: adapter.app_for(served.sessions, served.log))
+
+
+@command.command("openenv")
+@options(WORLD, NETWORK)
+def openenv(**given: Any) -> int:
+    """Serve OpenEnv; the first SCENARIO is what a reset without one begins."""
+    if not given["scenarios"]:
+        raise UsageError("serve openenv needs a scenario", "e.g. serve openenv crm/negotiation")
+    adapter = adapter_of("openenv")
+
+    def app_for(served: Served) -> App:
+        return cast("App", adapter.app_for(served.sessions, served.log))
+
+    return serve_web("openenv", given, app_for, websockets=True)
+
+
+@command.command("mcp")
+@click.option("--http", "by_http", is_flag=True, help="Serve streamable HTTP at /mcp, not stdio.")
+@options(WORLD, NETWORK)
+def mcp(by_http: bool, **given: Any) -> int:
+    """Serve the tools of one product over MCP: on standard input and output, or by HTTP."""
+    if not given["scenarios"]:
+        raise UsageError("serve mcp needs a scenario", "e.g. serve mcp crm/negotiation")
+    adapter = adapter_of("mcp")
+    if by_http:
+        return serve_web("mcp", given, lambda served: adapter.app_for(served.sessions, served.log))
+    served = serve_for("mcp", given)
+
+    def end(number: int) -> None:
+        served.stopped = number
+        served.stop()
+        # The thread that reads standard input can't be woken.
+        os._exit(told(served))
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=end, args=(number,)).start()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+    try:
+        adapter.serve_stdio(served.sessions, served.log)
+    finally:
+        served.stop()
+    return told(served)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from benchmarks import costs, crowd, faults, guard, runs, sandbox, scenarios, sound
+from benchmarks import costs, crowd, faults, guard, runs, sandbox, scenarios, sessions, sound
 from simharness.product.registry import OWN, load_product
 
 
@@ -137,3 +137,10 @@ def test_runs_are_measured(
     told = lines(capsys.readouterr().out)
     assert case in [line["case"] for line in told]
     assert all(line["equal"] for line in told if case == "kills")
+
+
+def test_dropped_sessions_leave_no_place_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sessions.main(["--sessions", "30"]) == 0
+    *measured, last = lines(capsys.readouterr().out)
+    assert [one["sessions"] for one in measured] == list(range(3, 31, 3))
+    assert last == {"open": 0, "recorded": 30, "code": 0}

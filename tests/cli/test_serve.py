@@ -80,6 +80,8 @@ def test_a_signal_stops_it_and_keeps_what_was_played(
         (["http", CRM, "--fault", "crm.nothing"], "fault"),
         (["http", CRM, "--load", "20"], "above its limit"),
         (["http", CRM, "--host", "x.invalid", "--token", "0" * 16], "is no address"),
+        (["openenv"], "serve openenv needs a scenario"),
+        (["mcp"], "serve mcp needs a scenario"),
         (["ftp"], "No such command"),
     ],
 )
