@@ -13,6 +13,7 @@ from simharness.findings.taxonomy import load as load_codes
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import read_rows
 from simharness.review.lanes import focus_of, grade_lane, move_lane
+from simharness.review.text import visible
 from simharness.units import SECOND, humanize
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def truth_lines(seen: Sequence[Sighting]) -> list[tuple[object, ...]]:
 
 
 def short(value: Any) -> str:
-    """Show a cell in a few characters."""
-    return cut(str(value) if isinstance(value, str) else repr(value), 28)
+    """Show a cell in a few characters, none of which a terminal would obey."""
+    return cut(visible(value if isinstance(value, str) else repr(value), keep=""), 28)
 
 
 def truth_table(seen: Sequence[Sighting]) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from simharness.blame.sightings import Sighting
 from simharness.cli.lanes import NAME_WIDTH, Canvas, lane_lines
+from simharness.cli.truth import truth_lines
 from simharness.findings.story import story_of_record
 from simharness.models.crm import Crm
 from simharness.recording.reader import read_file
@@ -124,3 +126,22 @@ def test_places_and_money_have_lanes(recorded: Recorded, tmp_path: Path, columns
     assert rows["agent's money"].index("▷") < rows["agent's money"].index("$")
     assert any("? looked" in line and "took a place" in line for line in lines) or columns == 80
     assert next(line for line in lines if "hold_slot" in line).endswith("H221")
+
+
+def test_what_an_agent_wrote_drives_no_terminal() -> None:
+    sighting = Sighting(
+        step=1,
+        t=0,
+        view="deals.detail",
+        key="deals:1",
+        served=1,
+        true=2,
+        age=1_000_000,
+        source="cache",
+        differences=(("title", "\x1b[2J\x07old", "\u202enew\n"),),
+    )
+    ((_, saw, true, _),) = truth_lines([sighting])
+    assert (saw, true) == (
+        r"deals:1 v1 title \u001b[2J\u0007old",
+        r"v2 title \u202enew\n",
+    )

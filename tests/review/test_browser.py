@@ -158,6 +158,23 @@ def test_nothing_is_seriously_inaccessible_or_cut_in_either_theme(
             context.close()
 
 
+def test_nothing_is_cut_on_paper(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=42&s=3")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
+    settle(page)
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll("#content *")].filter((x) =>
+            x.scrollHeight > x.clientHeight + 2 && getComputedStyle(x).overflowY !== "visible"
+            && x.clientHeight > 0 && !x.closest(".sr")).map((x) => x.className)"""
+    )
+    assert cut == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    for hidden in ("#theme", ".tabs", "#lanes-button"):
+        assert page.locator(hidden).is_hidden()
+    assert '"legal": "cleared"' in page.inner_text("#view")
+
+
 def test_hostile_texts_stay_texts(reader: Reader, built: Built) -> None:
     hostile = (
         "</script><img src=x onerror=\"alert('pwned')\"><b>\x1b[31m\0\u202e\ud800" + "x" * 1_000

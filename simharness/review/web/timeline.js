@@ -21,7 +21,7 @@ function timeline(entry, episode, width) {
     "svg",
     { class: "timeline", id: "timeline", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Timeline; the steps below have all of it in words" },
     definitions(),
-    s("defs", null, s("clipPath", { id: "inside" }, s("rect", { x: GUTTER - 12, y: 0, width: width - GUTTER - RIGHT + 24, height }))),
+    s("defs", null, s("clipPath", { id: "inside" }, s("rect", { x: GUTTER - 14, y: 0, width: width - GUTTER - RIGHT + 28, height }))),
     bands,
     axisNode,
     cursor(chart, height),
