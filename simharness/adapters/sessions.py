@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simharness.adapters.health import Health
+from simharness.blame.attribution import judge
 from simharness.env import Env, Step
 from simharness.errors import (
     AtCapacity,
@@ -458,7 +459,9 @@ class Sessions:
         env, about = session.env, session.about
         if env is None or not self._settles(session):
             return
-        verdict = close_early(env.episode, CLIENT, about, why, LEFT)
+        env.episode.give_up(LEFT, why)
+        verdict = judge(env.episode)
+        env.episode.close(verdict.record())
         self.counts.left += 1
         self._told("left", session, env.plan, env.episode.count, why=why)
         self._record(env, about, verdict)
