@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ TURN = 0.5
 """Seconds of a turn at least; it lasts to the end of the episode."""
 CALL = 0.002
 """Seconds of a turn for each worker at least: twice what a call takes this process."""
+ANSWER = 10.0
+"""Seconds that a cluster may take to answer at all."""
 COMING = 600.0
 """Seconds that the first worker of a cluster may take to begin."""
 MEMORY = 100_000_000
@@ -53,16 +56,35 @@ def ray_engine(workers: int | None, address: str = "") -> Engines:
     """Let a Ray cluster play: the one at an address, else one that lasts as long as the run.
 
     None workers stand for as many as the cluster has processors. Raises UsageError where Ray isn't
-    installed.
+    installed, or nothing answers at the address.
     """
     if workers == 0:
         raise UsageError("0 workers play in this process, not on Ray", "give --workers 1 or more")
     imported("ray", "ray")
+    require_answer(address)
 
     def make(request: Request, folder: Path, lock: int, blocks: int) -> Engine:
         return Ray(request, folder, workers, blocks, address, patience_for(request))
 
     return make
+
+
+def require_answer(address: str) -> None:
+    """Look whether anything answers at HOST:PORT, for Ray would try for minutes.
+
+    Raises UsageError.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return  # `auto`, and whatever else Ray knows to find
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"no Ray cluster answers at {address!r}: {error}",
+            "ray status tells the address on a machine of the cluster; without --ray-address one "
+            "of this machine's own is started",
+        ) from error
 
 
 @dataclass(slots=True)

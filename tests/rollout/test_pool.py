@@ -372,7 +372,9 @@ def test_a_run_that_was_begun_as_another_one_is_not_resumed(
         resume(tmp_path / "run", engine=local_engine(1))
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"block": 64}', '{"block": 7, "asked": {}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"block": 64, "asked": {}}', '{"block": 7, "asked": {}}']
+)
 def test_what_is_no_run_is_not_resumed(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"is not as this version writes it"):

@@ -198,6 +198,12 @@ def test_a_command_joins_the_cluster_at_an_address_and_leaves_it_there(
     assert ray.cluster_resources()["CPU"] == 2
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+def test_an_address_at_which_nothing_answers_is_refused_at_once(address: str) -> None:
+    with pytest.raises(UsageError, match=f"no Ray cluster answers at '{address}'"):
+        ray_engine(1, address)
+
+
 @pytest.mark.slow
 def test_a_command_ends_the_cluster_that_it_has_started(tmp_path: Path) -> None:
     words = ("run", CRM, "--seed", "0:2", "--policy", "null", "--engine", "ray", "--workers", "1")
