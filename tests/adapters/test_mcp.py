@@ -250,7 +250,7 @@ def test_a_signal_ends_a_process_that_waits_for_input(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    wait_for(lambda: (tmp_path / "run" / "run.json").exists())
+    wait_for(lambda: (tmp_path / "run" / "run.json").exists(), 90)
     time.sleep(1)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=30)

@@ -253,7 +253,7 @@ def test_tasks_are_the_seeds_of_each_split(tmp_path: Path) -> None:
 def test_the_validator_of_openenv_passes_it(tmp_path: Path) -> None:
     with openenv(tmp_path / "run") as (url, _):
         words = [str(Path(sys.executable).with_name("openenv")), "validate", "--url", url, "--json"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     assert report["passed"], report
