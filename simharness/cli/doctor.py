@@ -11,7 +11,7 @@ import click
 from simharness.cli.output import ProgressLine, emit_json, table
 from simharness.doctor.check import Answer
 from simharness.doctor.examination import QUICK, Examination, Size
-from simharness.doctor.report import chosen, examine, told
+from simharness.doctor.report import RESTS, chosen, examine, told
 from simharness.doctor.session import mapping_of
 from simharness.doctor.target import Target, parse_target
 from simharness.errors import UsageError
@@ -119,10 +119,11 @@ def parsed(option: str, text: str) -> Any:
 
 def mapping(option: str, text: str | None) -> dict[str, Any]:
     """Read a JSON map. Raises UsageError."""
-    value: Any = parsed(option, text) if text is not None else {}
-    if type(value) is not dict:
+    value: object = parsed(option, text) if text is not None else {}
+    found = mapping_of(value)
+    if found is not value:
         raise UsageError(f"{option} {text!r} is no map", f"give {option} '{{\"name\": 1}}'")
-    return mapping_of(value)
+    return found
 
 
 def parse_bounds(text: str | None) -> tuple[float, float] | None:
@@ -150,6 +151,8 @@ def tell(report: Report) -> None:
     click.echo(f"{report.target}: {counts} ({seconds:.0f} s)")
     for answer in (Answer.FAIL, Answer.UNKNOWN):
         for one in report.of(answer):
+            if one.result.evidence[0].startswith(RESTS):
+                continue  # the other is told
             click.echo(f"\n{MARKS[answer]} {one.check.id}: {one.check.doc}")
             for text in one.result.evidence:
                 click.echo(f"  {text}")

@@ -11,14 +11,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simharness.doctor.session import Unusable
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from types import CodeType, FrameType
 
     from simharness.doctor.session import Source, Turn
@@ -85,10 +84,18 @@ def traced(tracer: Tracer, act: Callable[[], Turn]) -> Turn:
         sys.settrace(before)
 
 
-def episode_of(source: Source, seed: int, actions: list[Any]) -> list[Callable[[], Turn]]:
-    """Open a session and give its reset and steps, to be made in order."""
+@contextmanager
+def episode_of(
+    source: Source, seed: int, actions: list[Any]
+) -> Generator[list[Callable[[], Turn]], None, None]:
+    """Open a session and give its reset and steps, to be made in order; then it is closed."""
     session = source.open()
-    return [partial(session.reset, seed), *(partial(session.step, action) for action in actions)]
+    try:
+        yield [partial(session.reset, seed), *(partial(session.step, one) for one in actions)]
+    finally:
+        # An exception may have left it in a state that can't be closed.
+        with suppress(Exception):
+            session.close()
 
 
 def survey(
@@ -98,11 +105,12 @@ def survey(
     turns: list[Turn] = []
     reached: dict[Place, int] = {}
     code = str(source.facts["code"])
-    for number, act in enumerate(episode_of(source, seed, actions)):
-        before(f"step {number}")
-        turns.append(traced(Tracer(code, noted(reached, number)), act))
-        if turns[-1].ended:
-            break
+    with episode_of(source, seed, actions) as acts:
+        for number, act in enumerate(acts):
+            before(f"step {number}")
+            turns.append(traced(Tracer(code, noted(reached, number)), act))
+            if turns[-1].ended:
+                break
     return turns, reached
 
 
@@ -169,7 +177,6 @@ def try_one(
     tally: Tally,
 ) -> None:
     """Raise at one place, in the step that reaches it first, and count what came of it."""
-    *first, last = episode_of(source, seed, actions)
     fired: list[Place] = []
 
     def visit(found: Place) -> None:
@@ -178,12 +185,10 @@ def try_one(
             raise fault(MESSAGE)
 
     try:
-        for act in first:
-            act()
-        turn = traced(Tracer(str(source.facts["code"]), visit), last)
-    except Unusable:
-        tally.raised += 1
-        return
+        with episode_of(source, seed, actions) as (*first, last):
+            for act in first:
+                act()
+            turn = traced(Tracer(str(source.facts["code"]), visit), last)
     except Exception:
         tally.raised += 1
         return

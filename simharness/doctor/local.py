@@ -189,9 +189,14 @@ def module_of(place: str) -> Any:
 
 def actions_of(env: Any, given: list[Any]) -> Actions:
     """Find where the actions of an environment come from. Raises Unusable."""
+    space: Any = getattr(env, "action_space", None)
     if given:
-        return Listed(given)
-    space = getattr(env, "action_space", None)
+        if not is_space(space):
+            return Listed(given)
+        for action in given:
+            if not space.contains(action):
+                raise Unusable(f"{action!r} is not in {space!r:.120}", "give actions that are")
+        return Listed(given, space)
     if is_space(space):
         return Spaced(space)
     listed = getattr(env, "actions", None)

@@ -127,7 +127,8 @@ class McpSource:
             raise Unusable(
                 f"it doesn't speak MCP: {error.args[0]}", "run the command and see what it says"
             ) from None
-        server.close()
+        # To start one may take seconds, so the first session gets it.
+        self._idle: Server | None = server
         self.begin = next((t for t in self.tools.values() if takes(t, SEED)), None)
         self.facts: dict[str, Any] = {
             "full": None,
@@ -147,7 +148,8 @@ class McpSource:
 
     def open(self) -> McpSession:
         """Start a server."""
-        return McpSession(self, self._command, self._reset, self._ignored)
+        server, self._idle = self._idle or Server(self._command), None
+        return McpSession(self, server, self._command, self._reset, self._ignored)
 
     def draw(self, seed: int, count: int) -> list[Any]:
         """Draw calls."""
@@ -183,7 +185,9 @@ class McpSource:
         return key.endswith("_id") and key.partition("_")[0] in ("episode", "session")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """End the server that no session has got."""
+        if self._idle is not None:
+            self._idle.close()
 
     def _acting(self) -> list[dict[str, Any]]:
         return [tool for tool in self.tools.values() if tool is not self.begin]
@@ -193,13 +197,18 @@ class McpSession:
     """One server, and the episode in it."""
 
     def __init__(
-        self, source: McpSource, command: list[str], reset: dict[str, Any], ignored: frozenset[str]
+        self,
+        source: McpSource,
+        server: Server,
+        command: list[str],
+        reset: dict[str, Any],
+        ignored: frozenset[str],
     ) -> None:
         self._source = source
         self._command = command
         self._reset = reset
         self._ignored = ignored
-        self._server = Server(command)
+        self._server = server
         self._fresh = True
         self._handles: dict[str, Any] = {}
 

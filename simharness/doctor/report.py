@@ -29,6 +29,8 @@ CHECKS: tuple[Check, ...] = (
 """All of them, in the order in which they are made and told."""
 
 
+RESTS = "rests on"
+"""How the reason of a check begins that would mean nothing without another."""
 STOPS_MAX = 3
 """How often a target may hang or die before it is asked no more."""
 
@@ -140,7 +142,7 @@ def examine(
                 progress(number, len(checks), check.id)
             start = time.monotonic()
             if check.needs in lacking:
-                result = unknown(f"rests on {check.needs}, which doesn't hold")
+                result = unknown(f"{RESTS} {check.needs}, which doesn't hold")
             elif stops >= STOPS_MAX:
                 result = unknown(f"it has hung or died {stops} times, so this isn't asked of it")
             else:

@@ -35,8 +35,10 @@ class Actions(Protocol):
 class Listed:
     """Actions that were given as a list; the first is taken for the one that does nothing."""
 
-    def __init__(self, actions: list[Any]) -> None:
+    def __init__(self, actions: list[Any], space: Any = None) -> None:
+        """Take the actions, and the space that they are from, if there is one."""
         self._actions = actions
+        self._space = space
 
     def draw(self, seed: int, count: int) -> list[Any]:
         """Draw actions as JSON."""
@@ -49,6 +51,8 @@ class Listed:
 
     def garbage(self) -> list[tuple[str, Any]]:
         """Give what is no action."""
+        if self._space is not None:
+            return garbage_of(self._space)
         return [("a text that is no action", WRONG_TEXT), ("a map", {"no such action": 1})]
 
     def revive(self, action: Any) -> Any:
@@ -73,11 +77,7 @@ class Spaced:
 
     def garbage(self) -> list[tuple[str, Any]]:
         """Give what is no action, by the space's own word."""
-        tried = [("a text that is no action", WRONG_TEXT), ("a number", 17)]
-        if type(self._space).__name__ == "Discrete":
-            after = int(self._space.start + self._space.n)
-            tried = [("the number after the last action", after), tried[0]]
-        return [(name, {"raw": it}) for name, it in tried if not self._space.contains(it)]
+        return [(name, {"raw": wrong}) for name, wrong in garbage_of(self._space)]
 
     def revive(self, action: Any) -> Any:
         """Make the action that the target takes of its JSON."""
@@ -88,6 +88,16 @@ class Spaced:
     def _written(self, action: Any) -> Any:
         written = self._space.to_jsonable([action])
         return {"space": json.loads(json.dumps(written, default=plain))}
+
+
+def garbage_of(space: Any) -> list[tuple[str, Any]]:
+    """Give what is no action by a space's own word; what takes texts may take any."""
+    tried: list[tuple[str, Any]] = [("a number", 17)]
+    if type(space).__name__ == "Discrete":
+        tried = [("the number after the last action", int(space.start + space.n))]
+    if type(space).__name__ != "Text":
+        tried.append(("a text that is no action", WRONG_TEXT))
+    return [(name, wrong) for name, wrong in tried if not space.contains(wrong)]
 
 
 def plain(value: Any) -> Any:

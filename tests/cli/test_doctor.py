@@ -52,6 +52,13 @@ def test_a_failure_is_told_with_what_to_do_and_the_command(cli: Cli) -> None:
     assert any(line.startswith("  again: simharness doctor ") for line in lines)
 
 
+def test_what_rests_on_a_failure_is_not_told_at_length(cli: Cli) -> None:
+    told = cli("doctor", f"{CLINIC}:Raises", *REWARDS)
+    assert told.code == 1
+    assert "UNKNOWN  runtime.reward_well_formed" in told.out
+    assert told.out.count("again: ") == 1
+
+
 def test_what_decides_nothing_exits_with_3(cli: Cli) -> None:
     told = cli("doctor", f"{CLINIC}:PaysAll", "--quick", "--check", "semantic.floor_gap")
     assert told.code == 3
@@ -99,6 +106,7 @@ def test_a_target_that_cannot_be_opened_is_refused_in_a_line(
     ("words", "text"),
     [
         (("--action", "{"), "--action '{' is no JSON"),
+        (("--action", "0", "--action", "7"), "7 is not in Discrete(2)"),
         (("--reset", "3"), "--reset '3' is no map"),
         (("--range", "1"), "range '1' is not readable"),
         (("--range", "2:1"), "give LOW:HIGH, such as 0:1"),
