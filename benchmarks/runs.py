@@ -230,7 +230,8 @@ class Killing:
                 place = self._folder / f"{workers}-{runs}"
                 process = self._start(self._words, place, workers)
                 continue
-            parent = self._draw.randrange(2)
+            # As many of one kind as of the other, though there may be no worker yet.
+            parent = met[1] < met[0] or (met[1] == met[0] and self._draw.random() < 0.5)
             workers_of = actors if self._engine == "ray" else children
             for pid in [process.pid] if parent else workers_of(process.pid)[:1]:
                 with contextlib.suppress(ProcessLookupError):
