@@ -73,10 +73,11 @@ def measure(sessions: int, scenario: str, folder: Path) -> bool:
         time.sleep(2)
         open_now = ask(connection, "GET", "/healthz")[1]["sessions"]
     finally:
+        connection.close()
         server.terminate()
-        server.wait(120)
-    told = [json.loads(text) for text in (folder / "run" / "verdicts.jsonl").open()]
-    result = {"open": open_now, "recorded": len(told), "code": server.returncode}
+        server.communicate(timeout=120)
+    lines = (folder / "run" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    result = {"open": open_now, "recorded": len(lines), "code": server.returncode}
     print(json.dumps(result), flush=True)
     return result == {"open": 0, "recorded": sessions, "code": 0}
 
