@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.sandbox.guest.values import PLAIN_INT, decode
+from simharness.sandbox.canonical import form
+from simharness.sandbox.guest.values import PLAIN_INT
 from simharness.sandbox.job import Calls, Tests, is_plain
 from simharness.sandbox.result import Answer, End, Result, TestResult
 
@@ -237,10 +238,9 @@ def value_answer(data: Any, after: Any) -> Answer:
     if not (has_small_ints(data) and has_small_ints(after)):
         raise ValueError("value")
     try:
-        decode(data)
-        decode(after)
+        form(data)
+        form(after)
     except ValueError as error:
-        # Such as a set of objects that only their own class can hash.
         return Answer(kind="unencodable", message=str(error)[:300])
     return Answer(kind="value", data=data, after=after)
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simharness.api import sandbox
 from simharness.errors import SandboxFailed
 from simharness.kernel import journal
 from simharness.kernel.journal import Decoder
-from simharness.models.ide.grading.checks import under_another_name
+from simharness.models.ide.grading.checks import checked, under_another_name
 from simharness.models.ide.grading.criteria import judged
 from simharness.models.ide.grading.exam import reads_as_passed
 from simharness.models.ide.grading.surface import Surface, is_surface
@@ -166,6 +167,32 @@ def test_no_answer_breaks_the_grader_or_is_told_otherwise_elsewhere(code: str, t
     assert paid(house) == 0
     hidden, _ = judged(house.ide.exam)
     assert hidden.evidence.partition("shop:largest: ")[2].startswith(told), hidden.evidence
+
+
+def raised(*classes: str) -> sandbox.Answer:
+    return sandbox.Answer(kind="raised", raised=(*classes, "builtins.Exception"))
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "right"),
+    [
+        (raised("builtins.ValueError"), raised("builtins.ValueError"), True),
+        (raised("shop.Bad", "builtins.ValueError"), raised("builtins.ValueError"), True),
+        # A class that is only called so, which nobody who expects a ValueError catches.
+        (raised("shop.x.ValueError"), raised("builtins.ValueError"), False),
+        (raised("builtins.KeyError"), raised("builtins.ValueError"), False),
+        (raised("shop.Bad"), raised("other.Bad"), True),
+    ],
+)
+def test_an_exception_is_one_by_its_class(
+    got: sandbox.Answer, wanted: sandbox.Answer, right: bool
+) -> None:
+    assert checked("hidden 1", got, wanted).outcome == ("passed" if right else "failed")
+
+
+def test_an_exceptions_name_is_told_in_short() -> None:
+    check = checked("hidden 1", raised("shop." + "x" * 5_000_000), raised("builtins.ValueError"))
+    assert len(check.message) < 100
 
 
 def test_what_was_handed_in_last_counts_and_without_it_the_tree() -> None:

@@ -242,6 +242,9 @@ def in_vain(names: Iterable[str]) -> str:
         ("rename", {PATH: in_vain(NAMES.values()) + HIDDEN_IMPL + "\n\n" + OFFERED + ALIAS}),
         ("move", {PATH: f"{HIDDEN_IMPL}\n\n{OFFERED}", MOVED.new_path: in_prose(NAMES) + SHIM}),
         ("move", {PATH: f"{HIDDEN_IMPL}\n\n{OFFERED}", MOVED.new_path: in_vain(NAMES) + SHIM}),
+        # A new module that is right, and an old one that goes on with what it had.
+        ("move", {PATH: f"{HIDDEN_IMPL}\n\n{OFFERED}", MOVED.new_path: CODE}),
+        ("move", {PATH: f"exec({CODE!r})\n", MOVED.new_path: CODE}),
         # A new module that hands on to the old one.
         (
             "move",
@@ -263,6 +266,26 @@ def test_a_shape_that_is_only_claimed_is_none(kind: str, files: Mapping[str, str
     pins = {**FACTS, "shape": kind, "word": 0, "delivery": "tree", "note": "no", "ci": "no"}
     episode = play("ide/refactor", acting(*acts, SUBMIT, DONE), 1, pins)
     assert failing(episode) == {"in its new shape"}
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        f"from {MOVED.new_module} import *\n",
+        f"import {MOVED.new_module} as new\n\n"
+        + "".join(f"{name} = new.{name}\n" for name in NAMES),
+        "def __getattr__(name):\n"
+        f"    import {MOVED.new_module} as new\n\n    return getattr(new, name)\n",
+    ],
+)
+def test_an_old_module_may_offer_what_the_new_one_has_as_it_likes(offered: str) -> None:
+    marked = "".join(f"\n\n{name}.unit = 1\n" for name in NAMES)
+    acts = [
+        Call("write_file", {"path": path, "content": text})
+        for path, text in ((PATH, offered), (MOVED.new_path, CODE + marked))
+    ]
+    pins = {**FACTS, "shape": "move", "word": 0, "delivery": "tree", "note": "no", "ci": "no"}
+    assert not failing(play("ide/refactor", acting(*acts, SUBMIT, DONE), 1, pins))
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))

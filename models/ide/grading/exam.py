@@ -98,11 +98,24 @@ class Exam:
         """Run the hidden tests over a fresh check-out of what was handed in."""
         return self._hidden(self.surface.checked_out(handed))
 
-    def checks_of(self, files: Mapping[str, str], probes: tuple[Probe, ...]) -> Checks:
-        """Make some calls over a fresh check-out of files, and hold them against the solution's."""
+    def checks_of(
+        self,
+        files: Mapping[str, str],
+        probes: tuple[Probe, ...],
+        solution: Mapping[str, str] | None = None,
+    ) -> Checks:
+        """Make some calls over a fresh check-out of files, and hold them against a solution's.
+
+        None stands for the solution of the ticket.
+        """
+        right = self.hidden.solution if solution is None else solution
         tree, world = self.surface.checked_out(files), self.ide.world
-        key = ("some", *(probe.target for probe in probes), *sorted(tree.items()))
-        return self._once(key, lambda: run_probes(world, tree, self.hidden.solution, probes))
+        key = (
+            *("some", *(probe.target for probe in probes)),
+            *sorted(right.items()),
+            *sorted(tree.items()),
+        )
+        return self._once(key, lambda: run_probes(world, tree, right, probes))
 
     def visible_checks(self, handed: Mapping[str, str]) -> Checks:
         """Run the tests of the start over a fresh check-out of what was handed in."""

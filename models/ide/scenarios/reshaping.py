@@ -140,9 +140,51 @@ class Shape:
             alone = {**handed.files, self.path: self.applied("")[self.path]}
             checks = exam.checks_of(alone, tuple(self._renamed(ticket.probes)))
             wrong += [] if checks.passes else [f"{self.new_path} by itself: {checks.summary}"]
+            if not self._offered(exam, ticket):
+                wrong.append(f"{self.path} has something else than what {self.new_path} defines")
         keys = (f"{handed.key}.files",) if handed.key else ()
         text = "; ".join(wrong) or f"{self.new_path} defines what it is to"
         return Criterion("in its new shape", not wrong, text, keys)
+
+    def _offered(self, exam: Exam, ticket: Ticket) -> bool:
+        """Tell whether the old module has what the new one defines, whatever that is.
+
+        A copy under another name, or one that is made as the module is read, answers as before
+        where something else stands in the new module.
+        """
+        stand_in = {self.new_path: "\n\n\n".join(map(standing_in, self.names)) + OTHER_NAMES}
+        handed = {**exam.handed().files, **stand_in}
+        right = {**exam.base, **self.applied(""), **stand_in}
+        probes = tuple(self._renamed(ticket.probes))
+        by_old_names = tuple(
+            replace(probe, target=probe.target.replace(f"{self.new_module}:", f"{self.module}:"))
+            for probe in probes
+        )
+        return exam.checks_of(handed, by_old_names, right).passes
+
+
+OTHER_NAMES = """
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return lambda *args, **kwargs: "stands in"
+"""
+"""Whatever else may be asked of a module for which something stands in."""
+
+
+def standing_in(name: str) -> str:
+    """Write a function or class of a name that answers everything alike."""
+    if not name[0].isupper():
+        return f'def {name}(*args, **kwargs):\n    return "stands in"\n'
+    return (
+        f"class {name}:\n"
+        "    def __init__(self, *args, **kwargs):\n"
+        "        pass\n\n"
+        "    def __getattr__(self, name):\n"
+        '        return lambda *args, **kwargs: "stands in"\n'
+    )
 
 
 def defines(text: str, name: str) -> bool:
@@ -153,7 +195,8 @@ def defines(text: str, name: str) -> bool:
     code = without_texts(text)
     made = re.search(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b", code, re.MULTILINE)
     # A name that is bound a second time, by an import, an assignment or a definition further in.
-    bound = rf"\bas[ \t]+{name}\b|^{name}\b[^\n(]*=|^[ \t]+(?:def|class)[ \t]+{name}\b"
+    bound = rf"\bas[ \t]+{name}\b|^{name}[ \t]*(?:[:,][^\n(]*)?=(?!=)"
+    bound += rf"|^[ \t]+(?:def|class)[ \t]+{name}\b"
     bound += rf"|^[^\n]*\bimport\b[^\n]*\b{name}\b"
     return made is not None and re.search(bound, code, re.MULTILINE) is None
 
