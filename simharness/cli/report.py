@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ FILE = click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 CONTROL = click.option(
     "--control", type=int, metavar="N", help="Its N-th control, from 1, instead of the report."
 )
+FORCE = click.option("--force", is_flag=True, help="Replace a file that is there.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 
@@ -95,8 +97,10 @@ def ended(unread: list[UsageError], fell: Sequence[object]) -> int:
 @FILE
 @CONTROL
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, metavar="X.simrec")
-def record(path: Path, control: int | None, out: Path) -> int:
+@FORCE
+def record(path: Path, control: int | None, out: Path, force: bool) -> int:
     """Play a report and keep the recording, which can be replayed, shown and audited."""
+    require_free(out, force=force)
     case = chosen(load_report(path), control)
     played = play_case(case)
     played.episode.save(out)
@@ -139,6 +143,7 @@ def explain_(path: Path, control: int | None, as_json: bool) -> int:
 @click.option("--table", "name", default="", help="The table that rows belong to.")
 @click.option("--zone", default="", help="Of times that name none, as Europe/Berlin.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Or it is told.")
+@FORCE
 def new(
     source: Path | None,
     episode: str | None,
@@ -150,11 +155,14 @@ def new(
     name: str,
     zone: str,
     out: Path | None,
+    force: bool,
 ) -> int:
     """Write a report: of what a recorded episode failed by, or a skeleton of a chat or of rows."""
     given = [path for path in (source, chat, rows) if path is not None]
     if len(given) != 1:
         raise UsageError(f"{len(given)} sources are given", "give one of --from, --chat and --rows")
+    if out is not None:
+        require_free(out, force=force)
     if source is not None:
         text = report_from(require_complete(one_episode(source, episode)), step)
     elif not product:
@@ -181,6 +189,14 @@ def new(
     count = sum(len(listed) for listed in case.rows.values())
     click.echo(f"{out}: {codes}, {len(case.acts)} actions, {count} rows")
     return 0
+
+
+def require_free(out: Path, *, force: bool) -> None:
+    """Refuse to write over what stands there. Raises UsageError."""
+    if os.path.lexists(out) and not force:
+        raise UsageError(
+            f"{str(out)!r} is there already", "give -o another name, or --force to replace it"
+        )
 
 
 def loaded(paths: tuple[Path, ...], unread: list[UsageError]) -> list[Report]:

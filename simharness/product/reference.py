@@ -54,6 +54,18 @@ def resolved(value: Any, answers: Mapping[str, Answer]) -> Any:
     return value
 
 
+def escaped(value: Any) -> Any:
+    """Write a value so that `resolved` gives it back, whatever its texts begin with."""
+    if isinstance(value, str):
+        return MARK + value if value.startswith(MARK) else value
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value)
+        return {name: escaped(item) for name, item in items.items()}
+    if isinstance(value, list | tuple):
+        return [escaped(item) for item in cast("Sequence[Any]", value)]
+    return value
+
+
 def follow(text: str, label: str, path: tuple[str, ...], answers: Mapping[str, Answer]) -> Any:
     """Give what a reference leads to. Raises Unresolved."""
     answer = answers.get(label)

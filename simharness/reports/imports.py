@@ -16,6 +16,7 @@ from simharness.episode.transcript import parse_arguments, read_transcript
 from simharness.errors import SimharnessError, UnknownName, UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.kernel.zones import zone as zone_of
+from simharness.product.reference import escaped
 from simharness.product.registry import load_product
 from simharness.product.script import AGENT
 from simharness.product.tool import BadArgument
@@ -84,8 +85,8 @@ def sent(product: type[Product], call: RawCall) -> dict[str, Any]:
         except BadArgument:
             pass
         else:
-            return {**out, **({"args": args} if args else {})}
-    return {**out, "unchecked": True, "args": call.arguments}
+            return {**out, **({"args": escaped(args)} if args else {})}
+    return {**out, "unchecked": True, "args": escaped(call.arguments)}
 
 
 def report_of_rows(path: Path, product: str, table: str, zone: str = "") -> str:

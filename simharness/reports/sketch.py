@@ -11,6 +11,7 @@ from simharness.episode.transcript import parse_arguments
 from simharness.errors import UsageError
 from simharness.kernel.calendar import format_instant
 from simharness.product.fault import parse_fault
+from simharness.product.reference import escaped
 from simharness.product.script import AGENT
 from simharness.product.tool import BadArgument
 from simharness.reports.heard import Heard, rows_of_calls, touched, waits
@@ -93,13 +94,14 @@ class Sketch:
 def entry(number: int, heard: Heard) -> dict[str, Any]:
     """Write an action."""
     latency = {name: duration(ticks) for name, ticks in heard.pins.items()}
+    args = escaped(heard.args)
     return {
         "label": str(number),
         "at": duration(heard.at),
         "actor": heard.actor,
         "call": heard.call,
         **({"unchecked": True} if heard.unchecked else {}),
-        **({"args": heard.args} if heard.args else {}),
+        **({"args": args} if args else {}),
         **({"latency": latency} if latency else {}),
     }
 

@@ -25,3 +25,18 @@ def test_reports_beside_broken_ones_are_checked_and_all_broken_ones_are_told(
     assert "1 of 1 reports hold" in told.out
     for message in ("a.toml:1: no TOML", "b.toml:1: report: got 2", "copy.toml has the id 'B06'"):
         assert message in told.err
+
+
+def test_nothing_is_written_over_unless_asked(cli: Cli, tmp_path: Path) -> None:
+    report = shutil.copy(next(REPORTS.glob("B06*.toml")), tmp_path)
+    before = Path(report).read_bytes()
+    for line in (["record", report], ["new", "--chat", report, "--product", "crm"]):
+        told = cli("report", *line, "-o", report)
+        assert (told.code, told.out) == (2, "")
+        assert "is there already" in told.err
+        assert "--force" in told.err
+        assert Path(report).read_bytes() == before
+    out = tmp_path / "x.simrec"
+    out.write_bytes(b"before")
+    assert cli("report", "record", report, "-o", out, "--force").code == 0
+    assert out.read_bytes() != b"before"

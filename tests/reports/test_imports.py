@@ -187,6 +187,17 @@ def test_a_call_may_stand_without_a_function_around_it(tmp_path: Path) -> None:
     assert (act.call, act.args) == ("get_deal", {"deal_id": 7})
 
 
+@pytest.mark.parametrize("body", ["$1", "$5.99 off", "$", "$$", "$look.deals.0", "5 $"])
+def test_a_text_that_reads_like_a_reference_is_sent_as_it_was(body: str, tmp_path: Path) -> None:
+    note = call("add_note", json.dumps({"deal_id": 7, "body": body}))
+    raw = call("add_note", f"{body}7")
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps([{"role": "assistant", "tool_calls": [note, raw]}]), "utf-8")
+    played = check_case(read(path, report_of_chat(path, "crm"))).played
+    first, second = (call.arguments for step in played.episode.steps for call in step.input.calls)
+    assert (json.loads(first)["body"], second) == (body, f"{body}7")
+
+
 def test_a_chat_without_calls_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     path.write_text(json.dumps([{"role": "assistant", "content": "Hello."}]), encoding="utf-8")
@@ -211,7 +222,7 @@ def test_what_cannot_be_read_again_is_not_written_over_a_file(
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(text, encoding="utf-8")
     Path("out.toml").write_text("before", encoding="utf-8")
-    command = [*options, "--product", "crm", "-o", "out.toml"]
+    command = [*options, "--product", "crm", "-o", "out.toml", "--force"]
     told = CliRunner().invoke(new, command)
     assert isinstance(told.exception, UsageError)
     assert Path("out.toml").read_text(encoding="utf-8") == "before"
