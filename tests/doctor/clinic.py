@@ -188,8 +188,8 @@ class Noisy(Walk):
         os.write(1, b"\xff\xfe more garbage\n")
         try:
             raise KeyError("a row")
-        except KeyError:
-            sys.excepthook(*sys.exc_info())
+        except KeyError as error:
+            sys.excepthook(type(error), error, error.__traceback__)
         return super().reset(seed)
 
 

@@ -25,8 +25,8 @@ class Desk:
         self.episode = ""
 
     def tools(self) -> list[dict[str, Any]]:
-        move = {"type": "object", "properties": {**MOVE}, "required": ["by"]}
-        out = [{"name": "move", "inputSchema": move}]
+        move: dict[str, Any] = {"type": "object", "properties": {**MOVE}, "required": ["by"]}
+        out: list[dict[str, Any]] = [{"name": "move", "inputSchema": move}]
         if self.wrong != "unseeded":
             move["properties"] = {**MOVE, "episode_id": {"type": "string"}}
             move["required"] = ["by", "episode_id"]

@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from websockets.asyncio.server import serve
 from websockets.datastructures import Headers
@@ -41,13 +41,13 @@ def described(connection: ServerConnection, request: Request) -> Response | None
 
 def answer(walk: Walk, message: dict[str, Any]) -> dict[str, Any]:
     """Answer a message."""
-    data = message["data"]
+    data: Any = message["data"]
     if message["type"] == "reset":
         seen, reward, done = walk.reset(data.get("seed"))[0], None, False
-    elif not isinstance(data, dict) or set(data) != {"move"}:
+    elif type(data) is not dict or [*data] != ["move"]:
         return {"type": "error", "data": {"code": "VALIDATION_ERROR", "message": "Invalid message"}}
     else:
-        seen, reward, ended, cut, _ = walk.step(data["move"])
+        seen, reward, ended, cut, _ = walk.step(cast("dict[str, str]", data)["move"])
         done = ended or cut
     observation = {"observation": {"seen": seen}, "reward": reward, "done": done}
     return {"type": "observation", "data": observation}
