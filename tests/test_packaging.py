@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import simharness
+from simharness.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -122,8 +123,15 @@ def test_every_entry_point_exists() -> None:
     targets = [line.split("=")[1].strip() for group in section.values() for line in lines(group)]
     assert targets
     for target in targets:
-        module, _, attribute = target.partition(":")
-        assert callable(getattr(importlib.import_module(module), attribute)), target
+        name, _, attribute = target.partition(":")
+        try:
+            module = importlib.import_module(name)
+        except UsageError as error:
+            # Of an adapter whose framework isn't here: its tests import it where it is.
+            if name.startswith("simharness.adapters.") and "can't be imported" in error.message:
+                continue
+            raise
+        assert callable(getattr(module, attribute)), target
 
 
 def test_the_type_checkers_cover_every_folder_of_python() -> None:

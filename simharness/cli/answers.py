@@ -36,7 +36,7 @@ def value_lines(value: Any, width: int) -> Iterator[str]:
 def entry(head: str, item: Any, width: int) -> Iterator[str]:
     """Give one item of a map or list: behind its head, or under it and indented."""
     if isinstance(item, str) and "\n" in item:
-        yield head.rstrip()
+        yield from wrap(head.rstrip(), width)
         yield from block(item, width)
         return
     line = flat(item)
@@ -49,7 +49,7 @@ def entry(head: str, item: Any, width: int) -> Iterator[str]:
         for i, inner in enumerate(value_lines(item, width - 2)):
             yield ("- " if i == 0 else "  ") + inner
     else:
-        yield head.rstrip()
+        yield from wrap(head.rstrip(), width)
         for inner in value_lines(item, width - 2):
             yield "  " + inner
 

@@ -72,11 +72,13 @@ STEPS = [
         ),
     ),
     ("results", pa.list_(pa.struct([("ok", pa.bool_()), ("content", pa.string())]))),
+    ("told", pa.string()),
     ("step_reward", pa.float64()),
     ("terminated", pa.bool_()),
     ("truncated", pa.bool_()),
 ]
-"""Columns of one step; `sent` and `answered` are microseconds since the start."""
+"""Columns of one step; `sent` and `answered` are microseconds since the start, `told` is what was
+said to the agent in words, beside results."""
 TRUTHS = [("truth", pa.string()), ("step_truth", pa.string())]
 """Columns for what was hidden, as JSON."""
 
@@ -145,6 +147,9 @@ class Parquet:
                 for (ok, _), content in zip(results, answers, strict=False)
             ],
         }
+        words = [message["content"] for message in turn.messages if message["role"] == "user"]
+        if words:
+            row["told"] = "\n".join(words)
         if told is not None:
             row |= {
                 "answered": told.t,

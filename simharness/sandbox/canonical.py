@@ -49,6 +49,11 @@ def form(data: Any) -> Form:
     return _Former().form(data)
 
 
+def leaf_text(data: Any) -> str:
+    """Write a value without values in it as code has it. Raises ValueError."""
+    return repr(decode(data))
+
+
 class _Former:
     def __init__(self) -> None:
         self.nodes = 0

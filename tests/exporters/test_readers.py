@@ -258,6 +258,8 @@ def test_parquet_is_a_table_of_steps(recordings: Recordings, tmp_path: Path, kin
             read.append(("assistant", row["text"], calls, None))
         for call, result in zip(calls, row["results"], strict=False):
             read.append(("tool", result["content"], [], call[0]))
+        if row["told"] is not None:
+            read.append(("user", row["told"], [], None))
     assert read == chat(source)
     assert {row["reward"] for row in rows} == {paid(source)}
     assert all("reads" in json.loads(row["step_truth"]) for row in rows)

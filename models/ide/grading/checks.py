@@ -261,7 +261,7 @@ def pieces(data: Any) -> Iterator[str]:
         case "tuple":
             yield from enclosed("(", map(pieces, parts), ",)" if len(parts) == 1 else ")")
         case _:
-            yield repr(sandbox.decode(data))
+            yield sandbox.leaf_text(data)
 
 
 def whole(text: str) -> str:
