@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,9 @@ from simharness.reports.load import load_report, read_report
 from simharness.reports.play import play_case
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from simharness.reports.play import Played
     from simharness.reports.report import Report
 
 FILES = click.argument(
@@ -54,33 +56,46 @@ def check(paths: tuple[Path, ...], as_json: bool) -> int:
     unread: list[UsageError] = []
     reports = loaded(paths, unread)
     fell: list[tuple[Report, Result]] = []
-    cases = 0
+    checked = cases = 0
     for report in reports:
-        results = check_report(report)
+        try:
+            with naming(report):
+                results = check_report(report)
+        except UsageError as error:
+            unread.append(error)
+            continue
+        checked += 1
         cases += len(results)
-        fell += [(report, result) for result in results if not result.held]
+        short = [(report, result) for result in results if not result.held]
+        fell += short
+        # At once: the other reports may take long.
+        for _, result in () if as_json else short:
+            tell(report, result)
     if as_json:
         emit_json(
             {
-                "checked": len(reports),
-                "held": len(reports) - len({report.id for report, _ in fell}),
+                "checked": checked,
+                "held": checked - len({report.id for report, _ in fell}),
                 "fell_short": [told(report, result) for report, result in fell],
                 "unread": [f"{error.message}; {error.hint}" for error in unread],
             }
         )
         return ended(unread, fell)
-    for report, result in fell:
-        click.echo(f"{report.path}: {report.id} {named(report, result)}")
-        lines = [("missing", text) for text in result.missing]
-        lines += [("unexpected", text) for text in result.unexpected]
-        table(["", "expected and found"], lines)
-        again = "" if result.played.case is report.case else f" --control {number(report, result)}"
-        click.echo(f"  look: simharness report explain {report.path}{again}")
-    held = len(reports) - len({report.id for report, _ in fell})
+    held = checked - len({report.id for report, _ in fell})
     spent = time.monotonic() - begun
-    if reports:
-        click.echo(f"{held} of {len(reports)} reports hold ({cases} cases, {spent:.1f} s)")
+    if checked:
+        click.echo(f"{held} of {checked} reports hold ({cases} cases, {spent:.1f} s)")
     return ended(unread, fell)
+
+
+def tell(report: Report, result: Result) -> None:
+    """Print how a case fell short, and how to look at it."""
+    click.echo(f"{report.path}: {report.id} {named(report, result)}")
+    lines = [("missing", text) for text in result.missing]
+    lines += [("unexpected", text) for text in result.unexpected]
+    table(["", "expected and found"], lines)
+    again = "" if result.played.case is report.case else f" --control {number(report, result)}"
+    click.echo(f"  look: simharness report explain {report.path}{again}")
 
 
 def ended(unread: list[UsageError], fell: Sequence[object]) -> int:
@@ -93,6 +108,23 @@ def ended(unread: list[UsageError], fell: Sequence[object]) -> int:
     raise last
 
 
+def played_from(path: Path, control: int | None) -> Played:
+    """Play a report or one of its controls. Raises UsageError that names the file."""
+    report = load_report(path)
+    case = chosen(report, control)
+    with naming(report):
+        return play_case(case)
+
+
+@contextmanager
+def naming(report: Report) -> Iterator[None]:
+    """Let what a report is refused for as it is played name the file."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{report.path}: {error.message}", error.hint) from None
+
+
 @command.command("record")
 @FILE
 @CONTROL
@@ -101,8 +133,7 @@ def ended(unread: list[UsageError], fell: Sequence[object]) -> int:
 def record(path: Path, control: int | None, out: Path, force: bool) -> int:
     """Play a report and keep the recording, which can be replayed, shown and audited."""
     require_free(out, force=force)
-    case = chosen(load_report(path), control)
-    played = play_case(case)
+    played = played_from(path, control)
     played.episode.save(out)
     click.echo(f"{out}: {played.verdict.headline} ({played.episode.digest[:12]})")
     return 0
@@ -114,19 +145,18 @@ def record(path: Path, control: int | None, out: Path, force: bool) -> int:
 @AS_JSON
 def explain_(path: Path, control: int | None, as_json: bool) -> int:
     """Tell a report in the order of time: who did what, what that did, what was found."""
-    case = chosen(load_report(path), control)
-    played = play_case(case)
+    played = played_from(path, control)
     lines = explain(played)
     if as_json:
         emit_json(
             {
-                "title": case.title,
+                "title": played.case.title,
                 "lines": [{"t": x.t, "who": x.who, "what": x.what} for x in lines],
                 "verdict": played.verdict.told(),
             }
         )
         return 0
-    sentence(case.title)
+    sentence(played.case.title)
     table(["t", "who", "what"], [(line.at, line.who, line.what) for line in lines])
     sentence(f"verdict: {played.verdict.headline}: {played.verdict.sentence}")
     return 0

@@ -11,7 +11,6 @@ from simharness.product.script import AGENT, Act
 from simharness.product.tool import BadArgument
 from simharness.reports.reader import pairs, plain
 from simharness.reports.report import Check
-from simharness.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,13 +127,10 @@ class ActionReader:
         value = table[key]
         if type(value) is int and key == "after":
             return 0, str(value)
-        if not isinstance(value, str):
-            reader.fail((*at, key), f"got {value!r}, expected a duration", "write it as '5s'")
-        if key == "at":
-            return reader.tried((*at, key), parse_duration, value), ""
+        if key == "at" or not isinstance(value, str):
+            return reader.duration((*at, key), value), ""
         label, plus, delay = value.partition("+")
-        text = delay.strip()
-        wait = reader.tried((*at, key), parse_duration, text) if plus else 0
+        wait = reader.duration((*at, key), delay.strip()) if plus else 0
         return wait, label.strip()
 
     def _pins(self, at: Path, table: Mapping[str, Any]) -> dict[str, int]:
@@ -142,9 +138,7 @@ class ActionReader:
         out: dict[str, int] = {}
         latency = reader.table((*at, "latency"), table.get("latency", {}), self.product.waits)
         for where, name, value in pairs(latency, (*at, "latency")):
-            if not isinstance(value, str):
-                reader.fail(where, f"got {value!r}, expected a duration", "write it as '0.2s'")
-            out[name] = reader.tried(where, parse_duration, value)
+            out[name] = reader.duration(where, value)
         if "crash" in table:
             out["crash"] = CRASHES[reader.one_of((*at, "crash"), table["crash"], CRASHES)]
         return out

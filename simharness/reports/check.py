@@ -250,11 +250,13 @@ def part_of(wanted: Any, found: Any) -> bool:
 
 
 def told(played: Played, label: str, check: Check) -> Iterator[str]:
-    """Hold an action's answer against what it must be; one that was skipped has none."""
-    if (check.returns is None and check.error is None) or label in played.skipped:
+    """Hold an action's answer against what it must be."""
+    if check.returns is None and check.error is None:
         return
     answer = played.answers.get(label)
-    if answer is None:
+    if label in played.skipped:
+        yield f"{label}: left out ({played.skipped[label]})"
+    elif answer is None:
         yield f"{label}: never answered"
     elif check.error is not None:
         code = None if answer.ok else answer.value["code"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.errors import UsageError
 from simharness.kernel.calendar import parse_instant
-from simharness.kernel.draws import Draws, Stream
+from simharness.kernel.draws import WORD, Draws, Stream
 from simharness.product.fault import parse_fault
 from simharness.product.registry import load_product
 from simharness.product.scenario import Drawing
@@ -21,7 +21,6 @@ from simharness.reports.material import read_material
 from simharness.reports.reader import Reader, pairs, plain
 from simharness.reports.report import Case, Expectation, Expected, Report
 from simharness.reports.rows import Listed, RowReader, check_rows, read_match
-from simharness.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,7 +119,7 @@ def read_report(path: Path, data: bytes) -> Report:
     head = {
         "product": product,
         "product_name": name,
-        "seed": reader.whole(("seed",), document.get("seed", 0)),
+        "seed": reader.whole(("seed",), document.get("seed", 0), high=WORD - 1),
         "load": 0,
         "epoch": loader.epoch,
     }
@@ -217,7 +216,7 @@ class Loader:
                 first = reader.lines.line(actions[label].place)
                 reader.fail(where, f"a second action {label!r}", f"the first is in line {first}")
             actions[label] = action
-        until = read("until", self.duration, base.until if base else None)
+        until = read("until", reader.duration, base.until if base else None)
         check_rows(reader, self.product, rows)
         check_actions(reader, actions, until)
         goal = read("goal", self.goal, base.goal if base else None)
@@ -365,12 +364,6 @@ class Loader:
                 self.reader.fail((*where, key), f"no row {people}:{number}", hint)
             out[name] = sign * number
         return out
-
-    def duration(self, at: Place, value: object) -> int:
-        """Read a length of time, in ticks."""
-        if not isinstance(value, str):
-            self.reader.fail(at, f"got {value!r}, expected a duration", "write it as '5s'")
-        return int(self.reader.tried(at, parse_duration, value))
 
     def labels(self, at: Place, value: object) -> list[tuple[Place, str]]:
         """Read labels, or numbers, of actions."""

@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from simharness.errors import SimharnessError, UnknownName, UsageError
+from simharness.product.script import Scripted
 from simharness.reports.lines import Lines
+from simharness.units import humanize, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -129,12 +131,23 @@ class Reader:
             self.fail(at, f"got {shown(value)}, expected true or false", "write it without quotes")
         return value
 
-    def whole(self, at: Path, value: object, low: int = 0) -> int:
-        """Read a whole number from `low` on."""
-        if type(value) is not int or value < low:
-            text = f"got {shown(value)}, expected a whole number from {low} on"
+    def whole(self, at: Path, value: object, low: int = 0, high: int | None = None) -> int:
+        """Read a whole number from `low` on, to `high` at most."""
+        if type(value) is not int or value < low or (high is not None and value > high):
+            to = "on" if high is None else f"to {high}"
+            text = f"got {shown(value)}, expected a whole number from {low} {to}"
             self.fail(at, text, f"write it as {low + 1}, without quotes")
         return value
+
+    def duration(self, at: Path, value: object) -> int:
+        """Read a length of time, in ticks."""
+        if not isinstance(value, str):
+            self.fail(at, f"got {shown(value)}, expected a duration", "write it as '5s'")
+        ticks = self.tried(at, parse_duration, value)
+        if ticks > Scripted.ticks_max:
+            most = f"a report lasts {humanize(Scripted.ticks_max)} at most"
+            self.fail(at, f"got {shown(value)}, which is too long", most)
+        return ticks
 
     def one_of(self, at: Path, value: object, known: Iterable[str]) -> str:
         """Read one of some words."""

@@ -27,6 +27,32 @@ def test_reports_beside_broken_ones_are_checked_and_all_broken_ones_are_told(
         assert message in told.err
 
 
+LATE = """\
+report = 1
+id = "late"
+product = "crm"
+[[actions]]
+at = "3000d"
+actor = "agent"
+call = "list_accounts"
+[[actions]]
+after = "1+3000d"
+actor = "agent"
+call = "list_accounts"
+"""
+
+
+def test_a_report_that_cannot_be_played_is_named_and_the_others_go_on(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "a.toml").write_text(LATE, encoding="utf-8")
+    shutil.copy(next(REPORTS.glob("B06*.toml")), tmp_path)
+    told = cli("report", "check", str(tmp_path))
+    assert told.code == 2
+    assert "1 of 1 reports hold" in told.out
+    assert "a.toml: step 2 can't be sent at tick" in told.err
+
+
 def test_nothing_is_written_over_unless_asked(cli: Cli, tmp_path: Path) -> None:
     report = shutil.copy(next(REPORTS.glob("B06*.toml")), tmp_path)
     before = Path(report).read_bytes()

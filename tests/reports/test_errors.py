@@ -80,6 +80,19 @@ BROKEN = {
         "seed = 1", "sed = 1", r"bad.toml:5: sed: no key named 'sed'; did you mean 'seed'",
     ),
     "a negative seed": ("seed = 1", "seed = -1", r"bad.toml:5: seed: got -1, expected a whole num"),
+    "a seed that is too large": (
+        "seed = 1", f"seed = {2**64}", r"bad.toml:5: seed: got 18446744073709551616, .* to 1",
+    ),
+    "a time beyond any episode": (
+        'at = "1s"', 'at = "9000d"',
+        r"bad.toml:34: actions\[2\].at: got '9000d', which is too long; a report lasts 3660d",
+    ),
+    "a latency beyond any episode": (
+        'db = "1s"', 'db = "9000d"', r"bad.toml:38: actions\[2\].latency.db: got '9000d', which is",
+    ),
+    "an end beyond any episode": (
+        "seed = 1", 'until = "9000d"', r"bad.toml:5: until: got '9000d', which is too long",
+    ),
     "an epoch without a zone": (
         "09:00:00Z", "09:00:00", r"bad.toml:6: epoch: instant '2026-03-02T09:00:00' has no zone; e",
     ),

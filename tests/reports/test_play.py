@@ -144,6 +144,20 @@ def test_what_refers_to_nothing_is_left_out_and_fails_what_rests_on_it() -> None
     assert list(result.missing) == ["H110 at third: third was skipped (second was skipped)"]
 
 
+@pytest.mark.parametrize("wanted", ["returns = {}", 'error = "not_found"'])
+def test_what_is_left_out_has_no_answer_to_hold_against_one(wanted: str) -> None:
+    result = check_case(
+        case_of(
+            action("first", 'at = "0s"', "agent", "get_account", "args = { account_id = 9 }"),
+            action(
+                "second", 'at = "1s"', "rep", "get_account", 'args = { account_id = "$first.id" }',
+                wanted,
+            ),
+        )
+    )  # fmt: skip
+    assert list(result.missing) == ["second: left out ($first.id: first was refused (not_found))"]
+
+
 def test_a_reference_reaches_into_lists_and_dollars_can_be_written() -> None:
     rows = ROWS.replace("}]", '}, { id = 7, title = "$7" }]')
     read = 'args = { account_id = "$list.ids.-1" }'
