@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from simharness.blame.attribution import judge_record
 from simharness.errors import UsageError
+from simharness.product.script import SLUG
 from simharness.reports.check import check_report, places_of
 from simharness.reports.controls import with_control
 from simharness.reports.goals import goal_of, goals_left, named_at_start, with_goal, with_task
 from simharness.reports.heard import listen
+from simharness.reports.rewrite import Rewrite
 from simharness.reports.shrink import narrowed, smaller
-from simharness.reports.sketch import fits, sketch_of
+from simharness.reports.sketch import Sketch, fits, sketch_of
 from simharness.reports.write import duration, holds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from simharness.episode.episode import Episode
+    from simharness.findings.finding import Finding
     from simharness.recording.reader import EpisodeRecord
     from simharness.reports.play import Played
-    from simharness.reports.sketch import Sketch
 
+D = TypeVar("D", Sketch, Rewrite)
+"""A draft."""
 JUDGED = ("H51", "M")
 """Codes that may need a goal to be found."""
 GOAL_MET = "H510"
@@ -37,6 +43,8 @@ def report_from(record: EpisodeRecord, until: int | None = None) -> str:
     """
     primary = primary_of(record)
     past = listen(record, until)
+    if until is None and past.episode.plan.scenario.endswith(f"/{SLUG}"):
+        return rewritten(record, past.episode, primary)
     sketch = sketch_of(record, past, primary)
     # A row that was made in the episode has another number where fewer are made.
     keys = tuple(key for key in primary["keys"] if named_at_start(past.episode, key))
@@ -65,7 +73,22 @@ def report_from(record: EpisodeRecord, until: int | None = None) -> str:
             small = smaller(option, lambda sketch: found(sketch) is not None)
             done = finished(small, found(small) or played, wanted)
             return with_control(done, past.episode, primary).text()
-    raise UsageError(
+    raise not_found(record, primary)
+
+
+def rewritten(record: EpisodeRecord, episode: Episode, primary: Mapping[str, Any]) -> str:
+    """Write the report that a recording was made from. Raises UsageError if it comes out anew."""
+    name = Path(record.path).stem if record.path else f"{SLUG}-{episode.plan.seed}"
+    draft = Rewrite(id=f"{name}-{primary['code']}", episode=episode)
+    played = draft.play()
+    if not any(f.code == primary["code"] for f in played.findings):
+        raise not_found(record, primary)
+    return finished(draft, played, (primary["code"], tuple(primary["keys"]))).text()
+
+
+def not_found(record: EpisodeRecord, primary: Mapping[str, Any]) -> UsageError:
+    """Say that no report finds again what was found in a recording."""
+    return UsageError(
         f"no report of {named(record)} finds its {primary['code']} again",
         "write one by hand; simharness show FILE --truth tells what happened",
     )
@@ -92,10 +115,10 @@ def primary_of(record: EpisodeRecord) -> Mapping[str, Any]:
     return cast("dict[str, Any]", against[0])
 
 
-def finished(sketch: Sketch, played: Played, wanted: tuple[str, tuple[str, ...]]) -> Sketch:
+def finished(sketch: D, played: Played, wanted: tuple[str, tuple[str, ...]]) -> D:
     """Say what is to be expected: the finding, where it was found, and the verdict."""
     code, keys = wanted
-    same = [f for f in played.findings if f.code == code]
+    same: list[Finding] = [f for f in played.findings if f.code == code]
     finding = next((f for f in same if set(keys) & {*f.keys}), same[0])
     evidence = {
         name: duration(item) if name in ("age", "by") and type(item) is int else item

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from simharness.errors import UsageError
+from simharness.recording.reader import read_file
 from simharness.reports.check import check_report
+from simharness.reports.convert import report_from
 from simharness.reports.load import load_report, read_report
+from simharness.reports.play import play_case
 
 pytestmark = pytest.mark.seeds
 
@@ -29,6 +33,23 @@ def shortcomings(path: Path) -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_a_report_holds_with_its_controls(path: Path) -> None:
     assert shortcomings(path) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_a_recording_of_a_report_becomes_that_report_again(path: Path, tmp_path: Path) -> None:
+    played = play_case(load_report(path).case)
+    played.episode.save(tmp_path / "x.simrec")
+    (record,) = read_file(tmp_path / "x.simrec")
+    codes = [finding.code for finding in played.verdict.findings]
+    if not played.verdict.primary and not any(code.startswith("H") for code in codes):
+        with pytest.raises(UsageError, match="nothing was found"):
+            report_from(record)
+        return
+    again = read_report(path, report_from(record).encode())
+    (result,) = check_report(again)
+    assert result.held, (result.missing, result.unexpected)
+    assert result.played.episode.digest == played.episode.digest
+    assert again.case.expect[0].codes[0] in codes
 
 
 def test_every_report_has_a_control_and_an_id_of_its_own() -> None:
