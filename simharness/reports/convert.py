@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from simharness.episode.episode import Episode
-    from simharness.findings.finding import Finding
     from simharness.recording.reader import EpisodeRecord
     from simharness.reports.play import Played
 
-D = TypeVar("D", Sketch, Rewrite)
+D = TypeVar("D", bound=Sketch | Rewrite)
 """A draft."""
 JUDGED = ("H51", "M")
 """Codes that may need a goal to be found."""
@@ -118,7 +117,7 @@ def primary_of(record: EpisodeRecord) -> Mapping[str, Any]:
 def finished(sketch: D, played: Played, wanted: tuple[str, tuple[str, ...]]) -> D:
     """Say what is to be expected: the finding, where it was found, and the verdict."""
     code, keys = wanted
-    same: list[Finding] = [f for f in played.findings if f.code == code]
+    same = [f for f in played.findings if f.code == code]
     finding = next((f for f in same if set(keys) & {*f.keys}), same[0])
     evidence = {
         name: duration(item) if name in ("age", "by") and type(item) is int else item

@@ -100,7 +100,9 @@ def report_of_rows(path: Path, product: str, table: str, zone: str = "") -> str:
     specs = cls.specs()
     if table not in specs:
         raise UnknownName.among(f"table of {product}", table, specs)
+    told = "Rows of a file. Rows that they name, and that it doesn't hold, are made up."
     if path.suffix.lower() == ".ics":
+        told += "\nOf an event that is repeated (RRULE, RDATE) the first stands here; add others."
         columns = specs[table].row_type.by_name
         rows = {table: [filled(cls, table, row) for row in read_events(path, columns, zone)]}
     else:
@@ -111,7 +113,7 @@ def report_of_rows(path: Path, product: str, table: str, zone: str = "") -> str:
         {"rows": rows},
         {},
         {},
-        comment="Rows of a file. Rows that they name, and that it doesn't hold, are made up.",
+        comment=told,
     )
 
 

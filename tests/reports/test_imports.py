@@ -137,7 +137,9 @@ def test_events_become_rows(tmp_path: Path) -> None:
     pytest.importorskip("icalendar", reason="needs simharness[icalendar]")
     path = tmp_path / "x.ics"
     path.write_text(EVENTS.replace("\n", "\r\n"), encoding="utf-8", newline="")
-    case = read(path, report_of_rows(path, "marketplace", "slots", "Europe/Berlin"))
+    text = report_of_rows(path, "marketplace", "slots", "Europe/Berlin")
+    assert "# Of an event that is repeated (RRULE, RDATE) the first stands here" in text
+    case = read(path, text)
     first, second = case.rows["slots"]
     assert first["ends_at"] - first["starts_at"] == 3_600_000_000
     assert second["ends_at"] - second["starts_at"] == 1_800_000_000
