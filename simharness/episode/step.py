@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from simharness.episode.transcript import RawCall
+from simharness.episode.transcript import ARGUMENTS_MAX, RawCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +24,8 @@ UNHEARD = (
 BESIDE = "beside"
 """Kind of an INPUT that is what a model said beside its calls: nobody hears it."""
 
-CALL_TEXT_MAX = 256 * 1024
-"""Characters of one call's arguments, or of a text, that are kept; what is cut is broken JSON."""
+CALL_TEXT_MAX = ARGUMENTS_MAX
+"""Characters of one call's arguments, or of a text, that are kept."""
 TURN_TEXT_MAX = 16 * 1024 * 1024
 """Characters of all arguments of a turn that are kept."""
 NAME_MAX = 1_000
@@ -109,11 +109,14 @@ def default_id(step: int, index: int) -> str:
 
 
 def cut(call: RawCall, room: int) -> RawCall:
-    """Cut what a call says to what recordings hold; an ordinary call stays as it is."""
+    """Cut what a call says to what recordings hold; an ordinary call stays as it is.
+
+    One that was cut is a character longer than any that was not: it is told by its length.
+    """
     limit = min(CALL_TEXT_MAX, room)
     if len(call.arguments) <= limit and len(call.tool) <= NAME_MAX and len(call.id) <= NAME_MAX:
         return call
-    arguments = call.arguments[:limit]
+    arguments = call.arguments[: limit + 1]
     return RawCall(id=call.id[:NAME_MAX], tool=call.tool[:NAME_MAX], arguments=arguments)
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # These limits are ours, not the interpreter's: one text has one verdict under every Python.
-ARGUMENTS_BYTES_MAX: Final = 1 << 20
+ARGUMENTS_MAX: Final = 256 * 1024
+"""Characters of one call's arguments."""
 DEPTH_MAX: Final = 100
 BRACKETS_MAX = 10_000
 ENCODINGS_MAX: Final = 3
@@ -109,8 +110,8 @@ def parse_arguments(raw: str) -> tuple[dict[str, object] | None, str]:
         The arguments and an empty text, or None and the reason, which is plain ASCII and the same
         under every Python version.
     """
-    if len(raw.encode("utf-8", "surrogatepass")) > ARGUMENTS_BYTES_MAX:
-        return None, f"longer than {ARGUMENTS_BYTES_MAX} bytes"
+    if len(raw) > ARGUMENTS_MAX:
+        return None, f"longer than {ARGUMENTS_MAX} characters"
     text = raw
     within = ""
     for _ in range(ENCODINGS_MAX):

@@ -367,6 +367,17 @@ def test_bad_call_is_an_error_observation_that_changes_no_row(case: str) -> None
     assert_replays(episode)
 
 
+def test_arguments_that_are_too_long_are_told_so_and_stay_so_in_a_replay() -> None:
+    episode = Episode(Plan(scenario=CRM, load=0))
+    text = json.dumps({"deal_id": 1, "body": "x" * 400_000})
+    (result,) = episode.call((RawCall(id="x", tool="add_note", arguments=text),)).results
+    told = "the arguments are no JSON object: longer than 262144 characters"
+    assert (result.value["code"], result.value["message"]) == ("invalid_arguments", told)
+    episode.stop()
+    episode.close()
+    assert_replays(episode)
+
+
 def test_message_about_an_unknown_tool_names_the_tools_there_are() -> None:
     env = make(WORKSHOP, load=0)
     (result,) = env.step(Call("lokk")).observation.results

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simharness.episode.transcript import (
-    ARGUMENTS_BYTES_MAX,
+    ARGUMENTS_MAX,
     DEPTH_MAX,
     INT_DIGITS_MAX,
     Conversation,
@@ -318,11 +318,10 @@ def test_nesting_is_accepted_up_to_the_limit() -> None:
 
 
 @pytest.mark.parametrize("filler", ["a", "é"])
-def test_size_is_counted_in_bytes(filler: str) -> None:
-    room = ARGUMENTS_BYTES_MAX - len('{"a":""}')
-    value = filler * (room // len(filler.encode()))
+def test_size_is_counted_in_characters(filler: str) -> None:
+    value = filler * (ARGUMENTS_MAX - len('{"a":""}'))
     assert parse_arguments(f'{{"a":"{value}"}}') == ({"a": value}, "")
-    assert parse_arguments(f'{{"a":"{value}{filler}"}}') == (None, "longer than 1048576 bytes")
+    assert parse_arguments(f'{{"a":"{value}{filler}"}}') == (None, "longer than 262144 characters")
 
 
 @pytest.mark.parametrize(

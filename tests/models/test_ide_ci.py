@@ -107,6 +107,16 @@ def test_the_terminal_starts_jobs_too() -> None:
     assert jobs(house) == [(1, "passed")]
 
 
+@pytest.mark.parametrize("title", ["..x", "x.lock", "'a b'", "-x"])
+def test_nothing_is_pushed_to_a_name_that_git_refuses(title: str) -> None:
+    house = busy()
+    told = house.call("run_command", command=f"git push origin HEAD:{title}")
+    assert (told["exit_code"], told["stderr"]) == (
+        128, f"fatal: invalid refspec 'HEAD:{title.strip(chr(39))}'\n",
+    )  # fmt: skip
+    assert jobs(house) == []
+
+
 def test_a_long_job_keeps_its_lease() -> None:
     house = busy({"ci_jobs.lease.ttl": "1s", "ci.latency": "500ms"})
     push(house, "fine\n")

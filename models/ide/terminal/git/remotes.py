@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simharness.api import Refused
-from simharness.models.ide.repository.clone import REMOTES, GitError
+from simharness.models.ide.repository.clone import BAD_NAME, REMOTES, GitError
 from simharness.models.ide.terminal.git.merging import merge_rev, require_clean
 from simharness.models.ide.terminal.git.picking import rebase_onto
 from simharness.models.ide.terminal.git.words import options, without_dashes
@@ -124,6 +124,8 @@ def push(git: Git, words: list[str]) -> Generator[Event, object, int]:
             f"error: src refspec {source} does not match any\n"
             "error: failed to push some refs to 'https://git.ide.example/repo.git'", 1,
         )  # fmt: skip
+    if not title or BAD_NAME.search(title) is not None:
+        raise GitError(f"fatal: invalid refspec '{spec}'")
     forced = bool(given.keys() & {"-f", "--force", "--force-with-lease"})
     url = "https://git.ide.example/repo.git"
     old = clone.refs.get(REMOTES + title)
