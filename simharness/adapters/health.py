@@ -38,8 +38,9 @@ class Health:
             failed = verdict.kind is Class.HARNESS
             if failed:
                 self._commands.setdefault(verdict.primary, command)
+            # A number for each plan, and not the plan: a server may see millions.
             if self._unhealthy is None and self._breaker.count(
-                failed, verdict.primary, plan.faults, repr(plan)
+                failed, verdict.primary, plan.faults, hash(repr(plan))
             ):
                 self._unhealthy = self._error()
         self.check()

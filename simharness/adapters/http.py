@@ -299,19 +299,13 @@ class Routes:
 
     def open(self, body: Wanted) -> Response:
         """Open a session and begin an episode in it."""
-        # What isn't on offer is refused before it takes a place.
-        self._sessions.offer.plan(body.scenario, body.seed, body.load, body.faults)
-        handle = self._sessions.open().id
-        try:
-            told = self._begin(handle, body)
-        except BaseException:
-            self._sessions.close(handle)
-            raise
-        return Reply(told, 201)
+        handle, begun = self._sessions.start(body.scenario, body.seed, body.load, body.faults)
+        return Reply({"session_id": handle, **begun}, 201)
 
     def reset(self, session_id: str, body: Wanted) -> Response:
         """Begin another episode; one that goes on is recorded as left."""
-        return Reply(self._begin(session_id, body))
+        given = body.scenario, body.seed, body.load, body.faults
+        return Reply({"session_id": session_id, **self._sessions.begin(session_id, *given)})
 
     def step(self, session_id: str, body: Act) -> Response:
         """Do one step."""
@@ -325,10 +319,6 @@ class Routes:
         """End a session; an episode that goes on is recorded as left."""
         self._sessions.close(session_id)
         return Response(status_code=204)
-
-    def _begin(self, handle: str, body: Wanted) -> dict[str, Any]:
-        begun = self._sessions.begin(handle, body.scenario, body.seed, body.load, body.faults)
-        return {"session_id": handle, **begun}
 
 
 def ends(seeds: range) -> list[int]:

@@ -112,13 +112,7 @@ class Tools:
         require_none(START, arguments)
         if not isinstance(scenario, str) or type(seed) not in (int, str):
             raise UsageError(f"{START} needs a scenario and a seed", "give both")
-        self._sessions.offer.plan(scenario, seed)
-        handle = self._sessions.open().id
-        try:
-            begun = self._sessions.begin(handle, scenario, seed)
-        except BaseException:
-            self._sessions.close(handle)
-            raise
+        handle, begun = self._sessions.start(scenario, seed)
         told = {HANDLE: handle, **{key: begun[key] for key in ("scenario", "seed", "t", "prompt")}}
         return result(f"{begun['prompt']}\n\n{HANDLE}: {handle}", told)
 

@@ -190,6 +190,26 @@ class Sessions:
         self._tell("opened", {"session": session.number})
         return session
 
+    def start(
+        self,
+        scenario: str,
+        seed: int | str,
+        load: int | float | str | None = None,
+        faults: Sequence[str] | None = None,
+    ) -> tuple[str, Answer]:
+        """Open a session and begin an episode in it; gives the session's handle, and what is told.
+
+        Raises what `open` and `begin` raise, and then leaves no session behind.
+        """
+        # What isn't on offer is refused before it takes a place.
+        self.offer.plan(scenario, seed, load, faults)
+        handle = self.open().id
+        try:
+            return handle, self.begin(handle, scenario, seed, load, faults)
+        except BaseException:
+            self.close(handle)
+            raise
+
     def begin(
         self,
         handle: str,
