@@ -222,6 +222,7 @@ NAMES = {name: RENAMED.new_name(name) for name in RENAMED.names}
 HIDDEN_IMPL = reduce(lambda code, name: code.replace(f"{name}(", f"_{name}("), NAMES, CODE)
 OFFERED = "".join(f"{name} = _{name}\n" for name in NAMES)
 SHIM = "".join(f"from {MOVED.module} import _{name} as {name}\n" for name in NAMES)
+PACKAGE = MOVED.module.partition(".")[0]
 ALIAS = "".join(f"{new} = _{name}\n" for name, new in NAMES.items())
 
 
@@ -232,6 +233,13 @@ def in_prose(names: Iterable[str]) -> str:
 
 def in_vain(names: Iterable[str]) -> str:
     return "".join(f"def {name}():\n    ...\n\n\n" for name in names)
+
+
+def handed_on(module: str, prefix: str = "") -> str:
+    return f"import {module}\n\n\n" + "\n\n\n".join(
+        f"def {name}(*args, **kwargs):\n    return {module}.{prefix}{name}(*args, **kwargs)\n"
+        for name in NAMES
+    )
 
 
 @pytest.mark.parametrize(
@@ -250,13 +258,29 @@ def in_vain(names: Iterable[str]) -> str:
             "move",
             {
                 PATH: f"{HIDDEN_IMPL}\n\n{OFFERED}",
-                MOVED.new_path: f"import {MOVED.module}\n\n\n"
+                MOVED.new_path: handed_on(MOVED.module, "_"),
+            },
+        ),
+        # One that hands on to a third, and one that reads what it is to do.
+        (
+            "move",
+            {
+                PATH: MOVED.applied("")[PATH],
+                MOVED.new_path: handed_on(f"{PACKAGE}.third"),
+                f"{PACKAGE}/third.py": CODE,
+            },
+        ),
+        (
+            "move",
+            {
+                PATH: MOVED.applied("")[PATH],
+                MOVED.new_path: f'exec(open("{PACKAGE}/old.txt").read())\n\n\n'
                 + "\n\n\n".join(
-                    f"def {name}(*args, **kwargs):\n"
-                    f"    return {MOVED.module}._{name}(*args, **kwargs)"
+                    f"def {name}(*args, _old=globals()[{name!r}], **kwargs):\n"
+                    "    return _old(*args, **kwargs)"
                     for name in NAMES
-                )
-                + "\n",
+                ),
+                f"{PACKAGE}/old.txt": CODE,
             },
         ),
     ],

@@ -125,8 +125,8 @@ class Shape:
     def taken(self, exam: Exam, ticket: Ticket) -> Criterion:
         """Judge that the names are defined where they are to be, and nowhere else.
 
-        A module that they moved into has all that they need: it works beside one that offers what
-        it defines and nothing more.
+        A module that they moved into has all that they need: it works beside the files of the start
+        and one that offers what it defines, without anything else that was handed in.
         """
         handed = exam.handed()
         new, old = handed.files.get(self.new_path, ""), handed.files.get(self.path, "")
@@ -137,7 +137,7 @@ class Shape:
         ]
         wrong += [f"{self.path} still defines {name}" for name in self.names if mentions(old, name)]
         if self.kind == "move" and not wrong:
-            alone = {**handed.files, self.path: self.applied("")[self.path]}
+            alone = {**exam.base, self.new_path: new, self.path: self.applied("")[self.path]}
             checks = exam.checks_of(alone, tuple(self._renamed(ticket.probes)))
             wrong += [] if checks.passes else [f"{self.new_path} by itself: {checks.summary}"]
             if not self._offered(exam, ticket):
