@@ -225,6 +225,17 @@ def test_what_was_said_too_early_says_nothing_of_what_came_after() -> None:
     assert failing(blind(*told("solved"), LOOK, done(OLD), fate="arrived")) == {status, said}
 
 
+def test_a_status_stays_true_when_what_failed_is_made_anew() -> None:
+    bounces = {"fate": "bounces", "event_at": 60, "bank": "late"}
+    acts = (SAY, LEAVE, WAIT, PAY, LATE)
+    assert not failing(alone(*acts, SAY, done(OLD + 1), **bounces))
+    # The customer was told of another refund; and who leaves it at the failed one has done nothing.
+    assert failing(alone(*acts, done(OLD + 1), **bounces)) == {"the customer was told"}
+    assert "the ticket says how far it is" in failing(
+        alone(SAY, LEAVE, WAIT, LATE, SAY, done(OLD), **bounces)
+    )
+
+
 def test_who_leaves_while_its_own_is_under_way_has_told_the_truth() -> None:
     acts = (PAY, LATE, *told("pending"), done(OLD + 1))
     assert not failing(alone(*acts, fate="failed", bank="late"))

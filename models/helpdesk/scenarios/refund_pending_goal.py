@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from simharness.api import Criterion
@@ -46,7 +45,7 @@ class Judge:
             self._once(),
             self._called_for(own),
             self._ticket(),
-            self.deeds.told(self.reason),
+            self.deeds.told(self._reason(self.end)),
             self._named(),
             self.deeds.footprint(),
         )
@@ -75,30 +74,38 @@ class Judge:
         }
         return {key: status for key, status in were.items() if status != "failed"}
 
-    def _lately(self) -> list[dict[int, str]]:
-        """Give those of the end, and of before each of their ends in the minute before."""
+    def _lately(self, instant: int) -> list[dict[int, str]]:
+        """Give those of an instant, and of before each of their ends in the minute before."""
         ends = [self.deeds.fate(row)[1] - 1 for row in self._tries()]
-        first = self.end - RECENTLY
-        instants = {self.end, first, *(each for each in ends if first < each < self.end)}
-        return [self._live(instant) for instant in sorted(instants, reverse=True)]
+        first = instant - RECENTLY
+        instants = {instant, first, *(each for each in ends if first < each < instant)}
+        return [self._live(each) for each in sorted(instants, reverse=True)]
+
+    def _under_way(self, instant: int) -> bool:
+        """Tell whether one was under way at an instant, or shortly before."""
+        return any("pending" in live.values() for live in self._lately(instant))
+
+    def _there(self, instant: int) -> list[int]:
+        """Give those that were there at an instant, or shortly before."""
+        return next((list(live) for live in self._lately(instant) if live), [])
 
     def _in_the_end(self) -> list[int]:
         """Give those that were there when the agent ended, or shortly before."""
-        for live in self._lately():
-            if live:
-                return list(live)
-        return []
+        return self._there(self.end)
 
-    @cached_property
-    def reason(self) -> int | None:
-        """Give the commit since when something could be said of what counts in the end."""
+    def _reason(self, instant: int) -> int | None:
+        """Give the commit since when something could be said of what counts at an instant."""
         made = self.desk.refunds.table.history
         orders = [
             past[0].order
-            for key in self._in_the_end()
+            for key in self._there(instant)
             if (past := made.get(key)) and past[0].old is None
         ]
-        orders += [change.order for change in self.deeds.refunds]
+        orders += [
+            change.order
+            for change in self.deeds.refunds
+            if self.desk.world.epoch + change.t <= instant
+        ]
         return self.deeds.reason(max(orders, default=0))
 
     def _once(self) -> Criterion:
@@ -131,7 +138,11 @@ class Judge:
     # --- the ticket -------------------------------------------------------------------------------
 
     def _ticket(self) -> Criterion:
-        """It is solved if the money was there when it was set, pending if under way at the end."""
+        """It is solved if the money was there when it was set.
+
+        It is pending if money was under way then and is at the end, be it another refund: what
+        failed meanwhile and was made anew leaves the ticket as true as it was.
+        """
         key, name = f"tickets:{self.promise.ticket_id}", "the ticket says how far it is"
         keys = self.deeds.status_keys()
         if not self.deeds.statements:
@@ -139,14 +150,15 @@ class Judge:
         last = self.deeds.statements[-1]
         status, at = last.new.status, self.desk.world.epoch + last.t
         told = f"{key} was set to {status}"
-        if self.reason is None or last.order <= self.reason:
+        reason = self._reason(at)
+        if reason is None or last.order <= reason:
             return Criterion(name, False, f"{told}, before there was a reason", keys)
         if status == "solved":
             right = "succeeded" in self._live(at).values()
             return Criterion(name, right, f"{told}, which needs what was promised there", keys)
         if status != "pending" or self.end < self.promise.until:
             return Criterion(name, False, f"{told}, before its time", keys)
-        right = any("pending" in live.values() for live in self._lately())
+        right = all(self._under_way(instant) for instant in (at, self.end))
         return Criterion(name, right, f"{told}, which needs a refund under way", keys)
 
     # --- the ending -------------------------------------------------------------------------------
