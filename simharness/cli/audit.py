@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from simharness.blame.curve import critical_step, no_return
 from simharness.blame.gate import counted_once
 from simharness.blame.quarantine import read_reviews
 from simharness.blame.statistics import LIMIT, Gate, Method
-from simharness.cli.files import name_of, one_episode
+from simharness.cli.files import name_of, one_episode, shortest
 from simharness.cli.output import (
     ProgressLine,
     counted,
@@ -27,7 +28,6 @@ from simharness.cli.output import (
 from simharness.findings.taxonomy import code
 from simharness.review.pictures import draw_audit, draw_episode, require
 from simharness.rollout.audit import Item, Report, audit, judged
-from simharness.rollout.key import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -116,14 +116,16 @@ def page(report: Report) -> None:
         if not any(problem in reason for reason in reasons):
             wrapped(problem)
     if record["codes"]:
-        worst = report.codes().most_common(6)
-        table(("code", "episodes", "name"), [(c, n, code(c).slug) for c, n in worst])
+        # Those against the harness first: the gate rests on them.
+        counts = sorted(report.codes().items(), key=lambda one: (one[0][0] != "H", -one[1], one[0]))
+        table(("code", "episodes", "name"), [(c, n, code(c).slug) for c, n in counts])
     told_strata(decision)
     told_trials(decision)
     first = report.first_to_look_at()
+    names = names_of(report)
     for item in first[:LOOKS]:
-        look(report, item)
-    told_more(first[LOOKS:])
+        look(item, *names[id(item)])
+    told_more([names[id(item)][0] for item in first[LOOKS:]])
 
 
 def told_gate(decision: Decision) -> tuple[str, ...]:
@@ -136,13 +138,30 @@ def told_gate(decision: Decision) -> tuple[str, ...]:
     return decision.reasons
 
 
-def told_more(items: Sequence[Item]) -> None:
+def told_more(names: Sequence[str]) -> None:
     """Name the other episodes that want a look: the first few of them."""
-    if not items:
-        return
-    named = ", ".join(":".join(split_key(item.key)[:2]) for item in items[:NAMED])
-    rest = ", ..." if len(items) > NAMED else ""
-    wrapped(f"and {len(items)} more: {named}{rest}")
+    if names:
+        rest = ", ..." if len(names) > NAMED else ""
+        wrapped(f"and {len(names)} more: {', '.join(names[:NAMED])}{rest}")
+
+
+def names_of(report: Report) -> dict[int, tuple[str, list[str]]]:
+    """Name each item so that no other is meant: by seed, by its whole key, or by its file.
+
+    By id, its name and what an audit of it alone is given.
+    """
+    short = shortest([item.key for item in report.items])
+    times, within = Counter(short), Counter(item.file for item in report.items)
+    out: dict[int, tuple[str, list[str]]] = {}
+    for name, item in zip(short, report.items, strict=True):
+        file = str(item.file)
+        if times[name] == 1:
+            out[id(item)] = name, [report.run, "--episode", name]
+        elif within[item.file] == 1:
+            out[id(item)] = file, [file]
+        else:
+            out[id(item)] = f"{item.key} of {file}", [file, "--episode", item.key]
+    return out
 
 
 def share(rate: Rate) -> str:
@@ -228,12 +247,11 @@ def estimate(found: PassK) -> str:
     return "-" if found.point is None else f"{found.point:.3f}"
 
 
-def look(report: Report, item: Item) -> None:
+def look(item: Item, name: str, words: Sequence[str]) -> None:
     """Print one episode worth a look, with its command."""
-    scenario, seed, _ = split_key(item.key)
-    wrapped(f"{scenario}:{seed} {item.verdict.headline}")
+    wrapped(f"{name} {item.verdict.headline}")
     wrapped(item.verdict.sentence, indent=4)
-    click.echo(f"    simharness audit {report.run} --episode {scenario}:{seed}")
+    click.echo(f"    {shlex.join(['simharness', 'audit', *words])}")
 
 
 def picture(report: Report, path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from simharness.errors import RecordingError, TruncatedRecording, UnknownName, UsageError
 from simharness.recording.format import PART_SUFFIX
 from simharness.recording.reader import iter_episodes, require_complete
-from simharness.rollout.key import key_of
+from simharness.rollout.key import key_of, split_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from simharness.recording.reader import EpisodeRecord
@@ -67,21 +69,28 @@ def one_episode(path: Path, name: str | None) -> EpisodeRecord:
         if len(meant) == 1:
             return meant[0]
         if meant:
-            names = dict.fromkeys(name_of(record) for record in meant)
+            names = dict.fromkeys(shortest([key_of(record) for record in meant]))
             files = dict.fromkeys(record.path for record in meant)
-            if len(names) > 1:
-                hint = "give one of " + ", ".join(names)
+            if len(names) == len(meant):
+                hint = "give one of " + ", ".join(map(shlex.quote, names))
             elif len(files) > 1:
-                hint = "give the file that is meant: " + ", ".join(files)
-            elif len(keys := dict.fromkeys(map(key_of, meant))) > 1:
-                hint = "give one of " + ", ".join(map(repr, keys))
+                hint = "give the file that is meant: " + ", ".join(map(shlex.quote, files))
             else:
                 hint = "they were played alike, by other policies or in other worlds; run one again"
             raise UsageError(f"{len(meant)} episodes in {str(path)!r} are called {name!r}", hint)
-        raise UnknownName.among(f"episode in {str(path)!r}", name, map(name_of, found))
+        known = dict.fromkeys(shortest([key_of(record) for record in found]))
+        raise UnknownName.among(f"episode in {str(path)!r}", name, known)
     if len(found) > 1:
+        (first, *_) = shortest([key_of(record) for record in found])
         raise UsageError(
             f"{str(path)!r} holds {len(found)} episodes",
-            f"name one with --episode, e.g. {name_of(found[0])}",
+            f"name one with --episode, e.g. {shlex.quote(first)}",
         )
     return found[0]
+
+
+def shortest(keys: Sequence[str]) -> list[str]:
+    """Give each of some keys without its policy and cell, as long as no other one reads like it."""
+    short = [":".join(split_key(key)[:2]) for key in keys]
+    times = Counter(short)
+    return [name if times[name] == 1 else key for name, key in zip(short, keys, strict=True)]

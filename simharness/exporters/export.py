@@ -19,6 +19,7 @@ from simharness.rollout.audit import files_of, judged
 from simharness.rollout.broken import is_broken
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.key import key_of
+from simharness.rollout.lines import lost_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 UNFINISHED = "unfinished"
 DAMAGED = "damaged"
+LOST = "lost with a damaged shard"
 BROKEN = "broken outside of a step"
 OUTSIDE = "answers from outside, such as a sandbox's"
 PINNED = "waits that the caller pinned"
@@ -92,7 +94,7 @@ def export(
         exporter = make(file, out, include, report.loss)
         try:
             for trajectory in chosen(path, include, episode, report):
-                note(trajectory, include, report)
+                note(trajectory, include, report, tells_truth=format.carries_truth)
                 exporter.add(trajectory)
                 report.exported += 1
                 if progress is not None:
@@ -157,6 +159,10 @@ def chosen(
             yield trajectory_of(record, item)
         else:
             report.loss.left_out[" and ".join(why)] += 1
+    if path.is_dir() and episode is None and (lost := lost_keys(path, known)):
+        report.found += len(lost)
+        report.loss.left_out[LOST] += len(lost)
+        report.loss.problems.append(f"no shard that can be read holds {lost[0]}")
     if episode is not None and not report.found:
         raise UnknownName.among(f"episode in {str(path)!r}", episode, known)
 
@@ -179,14 +185,17 @@ def names_of(record: EpisodeRecord) -> tuple[str, str, str]:
     return seed, f"{record.header.get('scenario')}:{seed}", key_of(record)
 
 
-def note(trajectory: Trajectory, include: Collection[str], report: Export) -> None:
+def note(
+    trajectory: Trajectory, include: Collection[str], report: Export, *, tells_truth: bool
+) -> None:
     """Count what no format carries, and what is hidden."""
     dropped = report.loss.dropped
     rows = len(trajectory.story.rows)
     if TRUTH in include:
         report.included[TRUTH] += 1
     else:
-        dropped[f"{ROWS} (hidden truth; --include truth tells of some)"] += rows
+        some = "; --include truth tells of some" if tells_truth else ""
+        dropped[f"{ROWS} (hidden truth{some})"] += rows
     for turn in trajectory.turns:
         dropped[OUTSIDE] += len(turn.given.outside)
         dropped[PINNED] += sum(len(pins) for pins in turn.given.pins if pins)
@@ -196,7 +205,7 @@ def nothing_left(path: Path, report: Export) -> UsageError | RecordingError:
     """Build the error for an export without episodes: no file is better than an empty one."""
     left_out = report.loss.left_out
     counts = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items()))
-    if not report.found or not left_out.keys() - {UNFINISHED, DAMAGED, BROKEN}:
+    if not report.found or not left_out.keys() - {UNFINISHED, DAMAGED, LOST, BROKEN}:
         why = shlex.join(["simharness", "audit", str(path)]) if BROKEN in left_out else ""
         hint = "; ".join(report.loss.problems) or (f"see why: {why}" if why else "run some first")
         told = f": {counts}" if why else ""

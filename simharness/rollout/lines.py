@@ -15,7 +15,7 @@ from simharness.rollout.block import SHARDS, intact
 from simharness.rollout.line import line_of_record, line_text, read_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
     from pathlib import Path
 
     from simharness.rollout.line import Line
@@ -47,6 +47,17 @@ def read_lines(folder: Path) -> Iterator[Line]:
                     yield line
     except OSError as error:
         raise from_os_error("read", path, error) from error
+
+
+def lost_keys(folder: Path, seen: Container[str]) -> list[str]:
+    """Give the keys of verdicts.jsonl that aren't among those that were read of the shards.
+
+    What follows a damaged place of a shard can't be read. None where there is no verdicts.jsonl.
+    Raises RecordingError.
+    """
+    if not (folder / VERDICTS).is_file():
+        return []
+    return [line["key"] for line in read_lines(folder) if line["key"] not in seen]
 
 
 def sort_lines(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,3 +188,56 @@ def test_nothing_to_audit_is_told_in_words(cli: Cli) -> None:
     assert told.code == 2
     assert "Traceback" not in told.err
     assert "nowhere" in told.err
+
+
+def test_episodes_of_one_seed_are_told_apart_by_commands_that_work(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--seed", "0:2", "--policy", "null", "--policy", "random", "--group", "2"]
+    assert cli("run", "crm/negotiation", *words, "-o", "a b").code == 0
+    told = cli("audit", "a b")
+    commands = re.findall(r"^ +simharness (audit .*)$", told.out, re.MULTILINE)
+    assert commands
+    for command in commands:
+        alone = cli(*shlex.split(command))
+        assert (alone.code, alone.err) == (0, "")
+    several = cli("show", "a b", "--episode", "1")
+    assert several.code == 2
+    named = re.findall(r"'(crm/negotiation:1:.*?)'", several.err)
+    assert len(named) == len({*named}) == 4
+    for name in (*named, re.findall(r"e.g. '(.*)'", cli("show", "a b").err)[0]):
+        assert cli("show", "a b", "--episode", name).code == 0
+
+
+def test_of_equal_keys_the_files_are_named_and_codes_of_the_harness_come_first(
+    cli: Cli, recorded: Recorded, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    for name in ("a", "b"):
+        shutil.copy(recorded.file, tmp_path / "run" / f"{name}.simrec")
+    told = cli("audit", tmp_path / "run")
+    assert f"simharness audit {tmp_path}/run/a.simrec\n" in told.out
+    codes = re.findall(r"^  ([HMXA]\d+) ", told.out, re.MULTILINE)
+    assert codes[0] == "H112"
+    assert {*codes} == {*json.loads(cli("audit", tmp_path / "run", "--json").out)["codes"]}
+
+
+def test_what_lies_behind_a_damaged_place_is_counted(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("run", "crm/negotiation", "--seed", "0:6", "-o", "r").code in (0, 3)
+    (shard,) = Path("r/shards").glob("*.simrec")
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    told = cli("audit", "r")
+    left = int(re.findall(r"^r: (\d+) episode", told.out)[0])
+    lost = 6 - left - 1
+    assert 0 < left < 5
+    assert told.code == 1
+    assert f"{lost} episodes of verdicts.jsonl can be read of no shard" in told.out
+    exported = cli("export", "trl", "r", "-o", "x.jsonl")
+    assert exported.code == 0
+    assert f"1 damaged; {lost} lost with a damaged shard" in " ".join(exported.out.split())
