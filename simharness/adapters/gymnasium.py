@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from simharness.adapters.calls import action_of
 from simharness.adapters.episodes import Episodes, text_of
+from simharness.errors import UnknownName, UsageError
 from simharness.extras import absent
 from simharness.product.registry import load_product, product_names
 
@@ -95,10 +96,10 @@ class SimharnessEnv(gym.Env[str, str]):
 
         What is drawn is from the seeds to learn from. The observation is the prompt.
         """
-        super().reset(seed=seed)
         chosen: int | str | None = seed
         if options:
-            chosen = options.get("seed", seed)
+            chosen = seed_of(options, seed)
+        super().reset(seed=seed)
         if chosen is None:
             train = self.episodes.scenario.train
             chosen = int(self.np_random.integers(train.start, train.stop))
@@ -114,6 +115,11 @@ class SimharnessEnv(gym.Env[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Send an action. Raises HarnessUnhealthy once the breaker has stopped this process."""
+        if not isinstance(action, str):
+            raise UsageError(
+                f"an action is a text, got {action!r:.80}",
+                'give a call as JSON, {"name": TOOL, "arguments": {...}}, or plain text',
+            )
         step = self.episodes.step(action_of(action))
         self._shown = fitted(text_of(step.observation))
         info: dict[str, Any] = {
@@ -135,6 +141,19 @@ class SimharnessEnv(gym.Env[str, str]):
     def render(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Give what the agent was told last, with the render mode `ansi`."""
         return self._shown if self.render_mode == "ansi" else None
+
+
+def seed_of(options: dict[str, Any], seed: int | None) -> int | str | None:
+    """Give the seed that options name, if any. Raises UsageError for anything else that they do."""
+    if unknown := [name for name in options if name != "seed"]:
+        raise UnknownName.among("option of reset", str(unknown[0]), ["seed"])
+    chosen: int | str | None = options.get("seed")
+    if chosen is not None and seed is not None and chosen != seed:
+        raise UsageError(
+            f"reset was given the seed {seed} and the seed {chosen!r} among its options",
+            "give one of them",
+        )
+    return seed if chosen is None else chosen
 
 
 def fitted(text: str) -> str:

@@ -6,6 +6,7 @@ Nothing is repaired: names, ids and arguments stay as they came, broken or not.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -70,7 +71,8 @@ def _put_together(text: str) -> dict[str, Any]:
     usage: object = None
     chunks = 0
     is_done = False
-    for line in text.splitlines():
+    # Other ends of lines that Python knows may stand within JSON.
+    for line in re.split(r"\r\n|\r|\n", text):
         if not line.startswith("data:"):
             continue  # comments keep the connection alive, and kinds of events mean nothing here
         data = line[len("data:") :].strip()
@@ -87,9 +89,9 @@ def _put_together(text: str) -> dict[str, Any]:
             delta = _object(choice.get("delta"))
             said.append(_text(delta.get("content")))
             refused.append(_text(delta.get("refusal")))
-            for place, piece in enumerate(map(_object, _list(delta.get("tool_calls")))):
-                index = piece.get("index")
-                _add_piece(calls, index if type(index) is int else place, piece)
+            pieces = [_object(piece) for piece in _list(delta.get("tool_calls"))]
+            for place, piece in enumerate(pieces):
+                _add_piece(calls, _index_of(piece, calls, place if pieces[1:] else -1), piece)
     if not chunks and not is_done:
         raise Unusable("the answer is neither JSON nor a stream of events")
     if finish is None and not is_done:
@@ -102,6 +104,20 @@ def _put_together(text: str) -> dict[str, Any]:
         "tool_calls": [calls[index] for index in sorted(calls)],
     }
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _index_of(piece: dict[str, Any], calls: dict[int, dict[str, Any]], place: int) -> int:
+    """Tell which call a piece belongs to. Some servers send no index: then a new id begins one.
+
+    Without an id it is the call at its place in the event, or the last one if it came alone (-1).
+    """
+    index, own = piece.get("index"), _text(piece.get("id"))
+    if type(index) is int:
+        return index
+    if own:
+        ids = {call["id"]: key for key, call in calls.items()}
+        return ids.get(own, max(calls, default=-1) + 1)
+    return place if place >= 0 else max(calls, default=0)
 
 
 def _add_piece(calls: dict[int, dict[str, Any]], index: int, piece: dict[str, Any]) -> None:

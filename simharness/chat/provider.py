@@ -6,7 +6,7 @@ import os
 import re
 import time
 from functools import lru_cache
-from importlib.util import find_spec
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from simharness.chat.answer import Answer, read_answer
@@ -40,8 +40,14 @@ def check_ready(policy: str, base_url: str) -> None:
     Raises UsageError, also where the package that asks isn't installed.
     """
     read_options(policy)
-    if find_spec("openai") is None:
-        raise UsageError(f"policy {policy!r} needs the package openai", f"run: {to_install(EXTRA)}")
+    try:
+        import_module("openai")
+    except ImportError as error:
+        # Also where only something that it needs is missing.
+        raise UsageError(
+            f"policy {policy!r} needs the package openai, which can't be imported: {error}",
+            f"run: {to_install(EXTRA)}",
+        ) from None
     if address := address_of(base_url):
         check_address(address)
     key = key_of()

@@ -13,7 +13,7 @@ import pytest
 
 import simharness as sh
 from simharness.adapters.health import PROCESS
-from simharness.errors import ContractBreach, HarnessUnhealthy, UnknownName
+from simharness.errors import ContractBreach, HarnessUnhealthy, UnknownName, UsageError
 from simharness.product.registry import load_product, product_names
 from tests.adapters.family import framework, run_example
 
@@ -87,6 +87,29 @@ def test_a_seed_is_the_seed_of_simharness() -> None:
     split = load_product("crm").scenarios[0].seeds_of("eval")
     assert env.reset(options={"seed": "eval:3"})[1]["seed"] == split[3]
     assert env.reset()[1]["seed"] in load_product("crm").scenarios[0].seeds_of("train")
+
+
+@pytest.mark.parametrize(
+    ("seed", "options", "message"),
+    [
+        (None, {"sed": "eval:7"}, "no option of reset named 'sed'; did you mean 'seed'"),
+        (7, {"seed": "eval:7"}, "given the seed 7 and the seed 'eval:7'"),
+        (None, {"seed": "evl:7"}, "evl"),
+    ],
+)
+def test_no_misspelt_seed_is_ignored(seed: int | None, options: Any, message: str) -> None:
+    env = gym.make(CRM)
+    with pytest.raises(UsageError, match=message):
+        env.reset(seed=seed, options=options)
+    assert env.reset(seed=7, options={"seed": None})[1]["seed"] == 7
+
+
+@pytest.mark.parametrize("action", [None, 1, {"name": "get_deal"}])
+def test_what_is_no_text_is_no_action(action: Any) -> None:
+    env = gym.make(CRM).unwrapped
+    env.reset(seed=7)
+    with pytest.raises(UsageError, match="an action is a text, got "):
+        env.step(action)
 
 
 def test_calls_are_answered_as_json_and_bad_ones_with_an_error() -> None:

@@ -37,6 +37,33 @@ def test_an_answer_is_the_same_whole_and_streamed(message: Message) -> None:
 
 
 @given(messages, st.data())
+def test_calls_of_a_stream_may_come_without_an_index(message: Message, data: st.DataObject) -> None:
+    calls = [(f"{place}{id}", tool, args) for place, (id, tool, args) in enumerate(message.calls)]
+    events: list[dict[str, Any]] = [{"content": message.text}]
+    for id, tool, args in calls:
+        cut = data.draw(st.integers(0, len(args)))
+        named = data.draw(st.booleans())
+        events.append({"tool_calls": [{"id": id, "function": {"name": tool}}]})
+        for piece in (args[:cut], args[cut:]):
+            own = {"id": id} if named else {}
+            events.append({"tool_calls": [{**own, "function": {"arguments": piece}}]})
+    told = [{"choices": [{"delta": event}]} for event in events]
+    told.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    # With the ends of lines in place that only Python takes for some.
+    text = "".join(f"data: {json.dumps(one, ensure_ascii=False)}\n\n" for one in told)
+    answer = read_answer(text.encode("utf-8", "surrogatepass"))
+    assert answer.text == (message.text or "")
+    assert answer.calls == tuple(Call(tool, args, id) for id, tool, args in calls)
+
+
+def test_calls_that_come_at_once_without_an_index_are_told_apart() -> None:
+    one, two = ({"function": {"name": n, "arguments": "{}"}} for n in "ab")
+    chunk = {"choices": [{"delta": {"tool_calls": [one, two]}, "finish_reason": "tool_calls"}]}
+    answer = read_answer(f"data: {json.dumps(chunk)}\n\n".encode())
+    assert answer.calls == (Call("a", "{}"), Call("b", "{}"))
+
+
+@given(messages, st.data())
 def test_a_stream_that_was_cut_is_never_taken_for_an_answer(
     message: Message, data: st.DataObject
 ) -> None:

@@ -294,9 +294,9 @@ def test_what_is_missing_is_said_before_anything_is_asked(
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(UsageError, match="set OPENAI_API_KEY, or give --base-url"):
         sh.run(CRM, policy="openai:m")
-    monkeypatch.setattr(providers, "find_spec", {"openai": None}.get)
+    monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(
-        UsageError, match=r"needs the package openai; run: pip install .*\[openai\]"
+        UsageError, match=r"needs the package openai, which .*; run: pip install .*\[openai\]"
     ):
         sh.run(CRM, policy="openai:m", base_url="http://127.0.0.1:1/v1")
 
