@@ -43,10 +43,12 @@ def test_calls_of_a_stream_may_come_without_an_index(message: Message, data: st.
     for id, tool, args in calls:
         cut = data.draw(st.integers(0, len(args)))
         named = data.draw(st.booleans())
+        own: dict[str, Any] = {"id": id} if named else {}
         events.append({"tool_calls": [{"id": id, "function": {"name": tool}}]})
-        for piece in (args[:cut], args[cut:]):
-            own = {"id": id} if named else {}
-            events.append({"tool_calls": [{**own, "function": {"arguments": piece}}]})
+        events += [
+            {"tool_calls": [dict(own, function={"arguments": piece})]}
+            for piece in (args[:cut], args[cut:])
+        ]
     told = [{"choices": [{"delta": event}]} for event in events]
     told.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
     # With the ends of lines in place that only Python takes for some.
