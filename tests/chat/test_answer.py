@@ -42,15 +42,11 @@ def test_calls_of_a_stream_may_come_without_an_index(message: Message, data: st.
     events: list[dict[str, Any]] = [{"content": message.text}]
     for id, tool, args in calls:
         cut = data.draw(st.integers(0, len(args)))
-        named = data.draw(st.booleans())
-        own: dict[str, Any] = {"id": id} if named else {}
-        events.append({"tool_calls": [{"id": id, "function": {"name": tool}}]})
-        events += [
-            {"tool_calls": [dict(own, function={"arguments": piece})]}
-            for piece in (args[:cut], args[cut:])
-        ]
+        own = {"id": id} if data.draw(st.booleans()) else {}
+        pieces: list[dict[str, Any]] = [{"id": id, "function": {"name": tool}}]
+        pieces += [{**own, "function": {"arguments": part}} for part in (args[:cut], args[cut:])]
+        events += [{"tool_calls": [piece]} for piece in pieces]
     told = [{"choices": [{"delta": event}]} for event in events]
-    told.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
     # With the ends of lines in place that only Python takes for some.
     text = "".join(f"data: {json.dumps(one, ensure_ascii=False)}\n\n" for one in told)
     answer = read_answer(text.encode("utf-8", "surrogatepass"))
