@@ -46,7 +46,8 @@ def test_calls_of_a_stream_may_come_without_an_index(message: Message, data: st.
         pieces: list[dict[str, Any]] = [{"id": id, "function": {"name": tool}}]
         pieces += [{**own, "function": {"arguments": part}} for part in (args[:cut], args[cut:])]
         events += [{"tool_calls": [piece]} for piece in pieces]
-    told = [{"choices": [{"delta": event}]} for event in events]
+    told: list[Any] = [{"choices": [{"delta": event}]} for event in events]
+    told.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
     # With the ends of lines in place that only Python takes for some.
     text = "".join(f"data: {json.dumps(one, ensure_ascii=False)}\n\n" for one in told)
     answer = read_answer(text.encode("utf-8", "surrogatepass"))
