@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simharness.findings.story import AGENT
+from simharness.parts.money import shown
 from simharness.units import format_duration
 
 if TYPE_CHECKING:
@@ -76,14 +77,13 @@ def link(row: Row) -> Link:
             place = f"{v['table']}:{v['key']}"
             text = f"{v['owner']} takes {v['quantity']} of {place}, which has {v['capacity']}"
         case "GATEWAY":
-            what = f"{v['kind']} of {v['amount']} {v['currency']}"
+            what = f"{v['kind']} of {shown(v['amount'], v['currency'])}"
             text = f"{v['owner']} asks for a {what} for {v['ref']}"
         case "GATEWAYEND":
             text = f"{v['owner']} is answered by {v['gateway']}: {v['status']}"
         case "LEDGER":
-            text = (
-                f"{v['gateway']} moves a {v['kind']} of {v['amount']} {v['currency']} ({v['ref']})"
-            )
+            amount = shown(v["amount"], v["currency"])
+            text = f"{v['gateway']} moves a {v['kind']} of {amount} ({v['ref']})"
         case "DROP":
             text = f"the invalidation of {v['view']} {v['key']} is lost, {v['queued']} are queued"
         case _:

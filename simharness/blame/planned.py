@@ -72,7 +72,7 @@ def failing_reference(case: Case) -> Finding | None:
         evidence={"predicate": missed.values["predicate"]},
         events=(missed.index,),
         explanation=(
-            "the reference misses the goal in a world without any fault: "
+            "the reference misses the goal in a world without any fault; failed: "
             f"{missed.values['predicate']} ({missed.values['evidence']})"
         ),
         effect=Effect.HINDERED,

@@ -82,7 +82,7 @@ def missed(account: Account) -> Iterator[Finding]:
         return
     for grade in goals:
         if not grade.values["holds"] and not attempted(account, grade):
-            text = f"what the goal asks for was never tried: {lack(grade)}"
+            text = f"what the goal asks for was never tried: {asked(grade)}"
             yield at_end(account, account.end, "M313", text, grade)
 
 
@@ -200,6 +200,11 @@ def seen(account: Account, grade: Row) -> str:
 
 def lack(grade: Row) -> str:
     """Say what does not hold."""
+    return f"failed: {asked(grade)}"
+
+
+def asked(grade: Row) -> str:
+    """Say what a criterion asks for, and how it stands."""
     return f"{grade.values['predicate']}: {grade.values['evidence']}"
 
 

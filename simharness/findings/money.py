@@ -10,6 +10,7 @@ from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Finding
 from simharness.findings.leases import late_writers
 from simharness.findings.story import once_a_story
+from simharness.parts.money import shown
 from simharness.units import humanize
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def repeated_by_harness(story: Story) -> Iterator[Finding]:
             tuple(refs),
             {f"{moved.kind}s": refs, "amount": moved.amount, "currency": v["currency"]},
             (first.row.index, moved.row.index),
-            f"{moved.amount} {v['currency']} were moved twice {why}, the second time "
+            f"{shown(moved.amount, v['currency'])} were moved twice {why}, the second time "
             f"{humanize(moved.row.t - first.row.t)} after the first",
             mechanism,
         )
@@ -198,6 +199,7 @@ def over_refunds(story: Story) -> Iterator[Finding]:
         if refunded <= charged[charge] or charge in told or moved.at_start:
             continue
         told.add(charge)
+        currency = moved.row.values["currency"]
         yield found(
             story,
             "H224",
@@ -205,8 +207,8 @@ def over_refunds(story: Story) -> Iterator[Finding]:
             (charge, *(each.ref for each in refunds[charge])),
             {"charge": charge, "refunded": refunded, "charged": charged[charge]},
             tuple(each.row.index for each in refunds[charge]),
-            f"{refunded} {moved.row.values['currency']} of {charge} were paid back, which was a "
-            f"charge of {charged[charge]}",
+            f"{shown(refunded, currency)} of {charge} were paid back, which was a charge of "
+            f"{shown(charged[charge], currency)}",
         )
 
 
@@ -230,8 +232,8 @@ def wrong_amounts(story: Story) -> Iterator[Finding]:
             (moved.ref,),
             evidence,
             (moved.request.index, moved.row.index),
-            f"a {moved.kind} of {moved.asked} {evidence['currency']} was asked for {moved.ref}, "
-            f"and {moved.amount} were moved",
+            f"a {moved.kind} of {shown(moved.asked, evidence['currency'])} was asked for "
+            f"{moved.ref}, and {shown(moved.amount, evidence['currency'])} were moved",
         )
 
 

@@ -77,7 +77,8 @@ def wrong_reward(story: Story) -> Iterator[Finding]:
     reward = f"reward {last.reward / 1_000_000:g} was paid"
     found = f"{shown.values['predicate']} ({shown.values['evidence']})"
     if harmless:
-        met = "met" if done else "not met"
+        # What a criterion is called says what is asked for, so a failed one is called failed.
+        met = "met" if done else "not met; failed"
         text = f"{reward} although the goal is {met}: {found}"
     else:
         text = f"{reward} although the agent did what it must not: {found}"

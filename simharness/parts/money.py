@@ -58,6 +58,11 @@ def show(amount: int, currency: str) -> str:
     return f"{currency} {sign}{whole}" + (f".{rest:0{digits}}" if digits else "")
 
 
+def shown(amount: int, currency: str) -> str:
+    """Show money as `show` does; that of a currency that isn't known in the units it is held in."""
+    return show(amount, currency) if currency in EXPONENTS else f"{amount} {currency}"
+
+
 def parse(text: str) -> tuple[int, str]:
     """Read `USD 299.00` as minor units and currency.
 

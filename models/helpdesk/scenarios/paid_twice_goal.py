@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from simharness.api import DAY, SECOND, Criterion
+from simharness.api import DAY, SECOND, Criterion, money
 from simharness.models.helpdesk.base import AGENTS
 from simharness.models.helpdesk.house import house_of, rule_id
 from simharness.models.helpdesk.scenarios.footprint import Allowed, nothing_else, statements
@@ -159,7 +159,8 @@ class Case:
             back = sum(amount for amount, *_ in self.paid_back.get(row.id, ()))
             due = row.amount if row.id in self.due else 0
             if back != due:
-                wrong.append(f"charges:{row.id} has {back} of {due} {row.currency} back")
+                shown = f"{money.show(back, row.currency)} of {money.show(due, row.currency)}"
+                wrong.append(f"charges:{row.id} has {shown} back")
                 keys += [
                     f"refunds:{refund.id}.status"
                     for refund in self.desk.refunds.table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simharness.api import SECOND, Criterion
+from simharness.api import SECOND, Criterion, money
 from simharness.models.helpdesk.proration import Purchase, Rounding, Rule, due, tax_due
 from simharness.models.helpdesk.scenarios.deeds import RECENTLY, Deeds
 
@@ -100,9 +100,10 @@ class Judge:
         moved = sum(self.deeds.moved(change.key) for change in sent)
         charge = f"charges:{self.truth.charge_id}"
         refunds = " ".join(f"refunds:{change.key}" for change in sent) or "nothing"
+        currency = self.truth.bought.currency
         told = (
-            f"of {charge} went back {moved} {self.truth.bought.currency} ({refunds}), "
-            f"due were {dues[0]}"
+            f"of {charge} went back {money.show(moved, currency)} ({refunds}), "
+            f"due were {money.show(dues[0], currency)}"
         )
         keys = tuple(f"refunds:{change.key}.amount" for change in sent) or (f"{charge}.amount",)
         undue = [c.key for c in self.deeds.refunds if c not in sent and not self._was_due(c)]
@@ -172,12 +173,12 @@ class Judge:
         if ending.outcome != outcome:
             told = f"the outcome is {ending.outcome!r}, called for is {outcome!r}"
             return Criterion(name, False, told)
-        money = f"refunds:{sent[-1].key}" if sent else f"charges:{truth.charge_id}"
+        moved = f"refunds:{sent[-1].key}" if sent else f"charges:{truth.charge_id}"
         refunds = self.desk.refunds.table
         fit = [
             *self.deeds.about(),
             f"policies:{truth.rounding_id}",
             *(f"refunds:{r.id}" for r in refunds if r.charge_id == truth.charge_id),
         ]
-        wrong = self.deeds.named(ending, (f"policies:{truth.policy_id}", money), fit)
-        return Criterion(name, not wrong, wrong or f"refs name the rule and {money}")
+        wrong = self.deeds.named(ending, (f"policies:{truth.policy_id}", moved), fit)
+        return Criterion(name, not wrong, wrong or f"refs name the rule and {moved}")
