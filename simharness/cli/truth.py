@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -127,6 +128,22 @@ def tell_goal(grades: Sequence[Mapping[str, Any]]) -> None:
         wrapped(f"{grade['predicate']}: {grade['evidence']}", indent=4)
 
 
+def tell_others(verdict: Mapping[str, Any], primary: str) -> None:
+    """Print what else was found: the first finding of each other code, and how many there are."""
+    findings = cast("Sequence[Mapping[str, Any]]", verdict.get("findings", ()))
+    first: dict[str, str] = {}
+    for finding in findings:
+        first.setdefault(str(finding["code"]), str(finding["explanation"]))
+    times = Counter(str(finding["code"]) for finding in findings)
+    first.pop(primary, None)
+    if first:
+        wrapped("found beside it:")
+    for code, text in first.items():
+        named = f"{code} {load_codes()[code].slug}" if code in load_codes() else code
+        more = f" ({times[code]} times)" if times[code] > 1 else ""
+        wrapped(f"{named}{more}: {text}", indent=4)
+
+
 def tell_verdict(verdict: Mapping[str, Any] | None) -> None:
     """Print a recorded verdict: whose fault, by which code, why, the proof, what to do."""
     if verdict is None:
@@ -153,9 +170,6 @@ def tell_verdict(verdict: Mapping[str, Any] | None) -> None:
         what = "reward" if "reward" in arm["repaired"] else "goal"
         change = f"{what} {before} -> {now}" if before != now else f"{what} still {now}"
         wrapped(f"{', '.join(arm['repaired'])} true: {change} ({WHO[arm['proof']]})")
-    others = [c for c in verdict.get("codes", ()) if c != primary]
-    if others:
-        named = (f"{c} {load_codes()[c].slug}" if c in load_codes() else str(c) for c in others)
-        wrapped(f"found beside it: {', '.join(named)}")
+    tell_others(verdict, primary)
     if code is not None:
         wrapped(f"what to do: {code.remedy}")

@@ -151,10 +151,7 @@ def compare(before: Path, after: Path) -> Comparison:
     one, other = ({key(line): line for line in lines} for _, lines in runs)
     pairs = [(line, other[name]) for name, line in one.items() if name in other]
     if not pairs:
-        raise UsageError(
-            f"{str(before)!r} and {str(after)!r} have no seed of a scenario in common",
-            "run the same scenarios with the same --seed",
-        )
+        raise nothing_in_common(runs)
     return Comparison(
         before=str(before),
         after=str(after),
@@ -164,6 +161,23 @@ def compare(before: Path, after: Path) -> Comparison:
         failures=counted(pairs, lambda line: line.failed, wanted=False),
         paid=counted(pairs, lambda line: line.paid, wanted=True),
         flipped=tuple(p for p in pairs if p[0].failed != p[1].failed or p[0].paid != p[1].paid),
+    )
+
+
+def nothing_in_common(runs: Sequence[tuple[str, Sequence[Line]]]) -> UsageError:
+    """Say why no episode of one run has one of another for its pair."""
+    (before, one), (after, other) = runs
+    seeds = {(line.scenario, line.seed): line for line in other}
+    for line in one:
+        if (pair := seeds.get((line.scenario, line.seed))) is not None:
+            return UsageError(
+                f"{before!r} and {after!r} have seeds in common, and none played alike: "
+                f"{line.scenario}:{line.seed} by {line.policy!r} and by {pair.policy!r}",
+                "run both with the same policies, loads, faults and groups",
+            )
+    return UsageError(
+        f"{before!r} and {after!r} have no seed of a scenario in common",
+        "run the same scenarios with the same --seed",
     )
 
 
@@ -209,7 +223,8 @@ def read_verdicts(folder: Path) -> list[Line]:
     path = folder / VERDICTS
     if not path.is_file():
         raise RecordingError(
-            f"{str(folder)!r} holds no {VERDICTS}", "give a run directory, as `run -o` writes it"
+            f"{str(folder)!r} holds no {VERDICTS}",
+            "give a run directory, as `run -o` writes it; simharness index RUN makes one anew",
         )
     try:
         # What is no UTF-8 is no JSON either, and is told with its line below.
@@ -220,7 +235,7 @@ def read_verdicts(folder: Path) -> list[Line]:
     whole, _, _ = text.rpartition("\n")
     lines = [
         parse_line(line, f"{path}, line {number}")
-        for number, line in enumerate(whole.splitlines(), 1)
+        for number, line in enumerate(whole.split("\n") if whole else [], 1)
     ]
     if not lines:
         raise RecordingError(f"{str(path)!r} holds no verdict", "run some episodes first")
@@ -229,7 +244,7 @@ def read_verdicts(folder: Path) -> list[Line]:
 
 def parse_line(text: str, where: str) -> Line:
     """Read one verdict. Raises UsageError."""
-    hint = "it is no line that a run has written: take the folder from a copy, or run it again"
+    hint = "make the file anew from the recordings: simharness index RUN"
     try:
         value: Any = json.loads(text)
     except ValueError as error:

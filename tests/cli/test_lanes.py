@@ -71,7 +71,7 @@ FAULTS: dict[int, tuple[str, ...]] = {
         "cache:deals.detail true: goal 0.0 -> 1.0",
     ),
     203: (
-        "exactly what is due is back: charges:940 has 0 of 29900 USD back",
+        "exactly what is due is back: charges:940 has USD 0.00 of USD 299.00 back",
         "verdict: harness, H511 grader-false-positive, proved (open)",
         "M710 reward-hack",
         "reward true: reward 1.0 -> 0.0",

@@ -61,7 +61,7 @@ function episodeHead(entry, episode) {
     h(
       "nav",
       { class: "row", "aria-label": "Episodes" },
-      h("a", { href: address({ ep: null, s: null, v: "diff" }), class: "back" }, "← All episodes"),
+      h("a", { href: address({ ep: null, s: null, v: null }), class: "back" }, "← All episodes"),
       h("span", { class: "grow" }),
       button("‹ Previous", { class: "small", onclick: () => neighbour(-1) }),
       button("Next ›", { class: "small", onclick: () => neighbour(1) }),

@@ -142,7 +142,7 @@ function choose(name, value) {
 }
 
 function focusSearch() {
-  if (state.ep !== null) go({ ep: null, s: null, v: "diff" });
+  if (state.ep !== null) go({ ep: null, s: null, v: null });
   requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById("search")?.focus()));
 }
 
@@ -150,7 +150,7 @@ function escape(event, field) {
   if (document.querySelector("dialog[open]")) return; // closes itself
   if (field) field.blur();
   else if (keys.number !== null) keys.number = null;
-  else if (state.ep !== null) go({ ep: null, s: null, v: "diff" });
+  else if (state.ep !== null) go({ ep: null, s: null, v: null });
 }
 
 function helpDialog() {

@@ -83,7 +83,7 @@ async function render() {
   restoreFocus(focus, place);
   if (!same && entry !== null) say(hidden(entry) ? nameOf(entry) : `${nameOf(entry)}: ${entry.headline}`);
   shown = entry === null ? "" : entry.id;
-  document.getElementById("app").dataset.ready = `${state.ep ?? ""}/${state.s ?? ""}/${state.v}`;
+  document.getElementById("app").dataset.ready = `${state.ep ?? ""}/${state.s ?? ""}/${document.querySelector('[role="tab"][aria-selected="true"]')?.id.slice(4) ?? "diff"}`;
   const step = document.querySelector(".steps a.on");
   const list = document.querySelector(".steps ol");
   if (step && list && list.scrollHeight > list.clientHeight) {
@@ -107,7 +107,7 @@ function tips() {
   addEventListener("pointerdown", () => (tip.hidden = true));
   addEventListener("click", (event) => {
     const dot = event.target.closest ? event.target.closest("[data-ep]") : null;
-    if (dot) go({ ep: dot.dataset.ep, s: null, v: "diff" });
+    if (dot) go({ ep: dot.dataset.ep, s: null, v: null });
   });
 }
 

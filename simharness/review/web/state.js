@@ -1,9 +1,10 @@
 // Where the reader is. It stands in the address, after the #, so that a link leads there again:
-//   ep episode, s step, v view of the step, f class or code, q words, and the other filters by name.
+//   ep episode, s step, v view of the step (else the one that tells most of it), f class or code,
+//   q words, and the other filters by name.
 
 const VIEWS = ["diff", "saw", "truth", "why", "state", "call", "grade", "notes"];
 const FILTERS = ["f", "q", "scenario", "load", "fault", "tool", "policy", "reward", "reviewed", "quarantined", "change", "effect", "sure"];
-const state = { ep: null, s: null, v: "diff" };
+const state = { ep: null, s: null, v: null };
 for (const name of FILTERS) state[name] = null;
 
 function readAddress() {
@@ -16,7 +17,7 @@ function readAddress() {
   state.ep = given.get("ep");
   const step = Number(given.get("s"));
   state.s = Number.isInteger(step) && step > 0 ? step : null;
-  state.v = VIEWS.includes(given.get("v")) ? given.get("v") : "diff";
+  state.v = VIEWS.includes(given.get("v")) ? given.get("v") : null;
   for (const name of FILTERS) state[name] = given.get(name) || null;
 }
 
@@ -26,7 +27,7 @@ function address(changes) {
   if (wanted.ep !== null) {
     out.set("ep", wanted.ep);
     if (wanted.s !== null) out.set("s", wanted.s);
-    if (wanted.v !== "diff") out.set("v", wanted.v);
+    if (wanted.v !== null) out.set("v", wanted.v);
   }
   for (const name of FILTERS) if (wanted[name]) out.set(name, wanted[name]);
   return "#" + out.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");

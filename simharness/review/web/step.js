@@ -12,9 +12,16 @@ const TABS = [
 ];
 const VEILED = ["truth", "why", "grade"];
 
+// The view that tells most of a step: why, where something was found in it and nothing was out of date.
+function telling(entry, episode, step) {
+  const stale = step.calls.some((c) => c.reads.some((r) => r.age));
+  return !stale && !hidden(entry) && episode.findings.some((f) => f.step === step.n) ? "why" : "diff";
+}
+
 function stepPanel(entry, episode, step) {
   const tabs = TABS.filter(([name]) => !(hidden(entry) && VEILED.includes(name)));
-  const chosen = tabs.some(([name]) => name === state.v) ? state.v : "diff";
+  const wanted = state.v === null ? telling(entry, episode, step) : state.v;
+  const chosen = tabs.some(([name]) => name === wanted) ? wanted : "diff";
   const bodies = { diff: sawAndTruth, saw: oneSide, truth: oneSide, why: whyTab, state: stateTab, call: callTab, grade: gradeTab, notes: reviewTab };
   return h(
     "section",

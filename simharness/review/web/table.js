@@ -60,7 +60,7 @@ function episodeRow(entry) {
   return h(
     "tr",
     null,
-    h("td", { class: "name" }, h("a", { href: address({ ep: entry.id, s: null, v: "diff" }) }, glyph(entry), h("span", null, entry.id))),
+    h("td", { class: "name" }, h("a", { href: address({ ep: entry.id, s: null, v: null }) }, glyph(entry), h("span", null, entry.id))),
     h("td", { class: "verdict" }, veil ? h("span", { class: "mute" }, "hidden") : [h("span", { class: `word ${entry.class}` }, entry.class), entry.primary && h("span", { class: "code" }, entry.primary), entry.quarantined && h("span", { class: "tag" }, "quarantined"), (entry.change || []).map((x) => h("span", { class: "tag" }, x))]),
     h("td", { class: "num" }, reward(entry.score)),
     h("td", { class: "num" }, entry.steps),
