@@ -382,7 +382,7 @@ function gradeLane(chart) {
   const last = steps[steps.length - 1];
   if (!last || !last.ended) return null;
   const failed = judged.filter((g) => !g.holds);
-  const words = failed.length ? clip(failed.map((g) => g.predicate).join(", "), Math.max(24, Math.floor((chart.width - GUTTER) / 8.5))) : judged.length ? "all of the goal holds" : "nothing was judged";
+  const words = failed.length ? clip("failed: " + failed.map((g) => g.predicate).join(", "), Math.max(24, Math.floor((chart.width - GUTTER) / 8.5))) : judged.length ? "all of the goal holds" : "nothing was judged";
   return lane(
     chart,
     "grade",
