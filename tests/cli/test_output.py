@@ -77,8 +77,16 @@ def test_an_episode_that_is_there_twice_is_not_guessed(
     assert call(["show", str(tmp_path), "--episode", f"{CRM}:42"]) == 2
     told = capsys.readouterr().err
     assert "2 episodes" in told
-    assert str(tmp_path / "a.simrec") in told
+    for name in (f"{CRM}:42:null", f"{CRM}:42:refuse"):
+        assert name in told
+        assert call(["show", str(tmp_path), "--episode", name]) == 0
+    # Of one name only the file tells them apart.
+    (tmp_path / "c.simrec").write_bytes((tmp_path / "b.simrec").read_bytes())
+    capsys.readouterr()
+    assert call(["show", str(tmp_path), "--episode", f"{CRM}:42:refuse"]) == 2
+    told = capsys.readouterr().err
     assert str(tmp_path / "b.simrec") in told
+    assert str(tmp_path / "c.simrec") in told
     assert call(["show", str(tmp_path / "b.simrec"), "--episode", f"{CRM}:42"]) == 0
 
 
