@@ -67,7 +67,8 @@ def truth_table(seen: Sequence[Sighting]) -> None:
     """Print the reads that were out of date."""
     lines = truth_lines(seen)
     if not lines:
-        click.echo(f"  all {len(seen)} reads were fresh")
+        told = {0: "nothing was read", 1: "the one read was fresh"}
+        click.echo(f"  {told.get(len(seen), f'all {len(seen)} reads were fresh')}")
         return
     table(("step", "saw", "true", "age"), lines)
 
