@@ -30,18 +30,29 @@ def floor_gap(exam: Examination) -> Result:
     if not paid:
         return unknown("no step had a reward, so nobody can tell who is paid", measured)
     told = ", ".join(f"{name} {mean:.4g}" for name, mean in means.items())
-    if full is not None and full > 0:
-        wrong = [
-            f"the {name} agent is paid {mean:.4g} on the mean, of {full:g} for who does the job"
-            for name, mean in means.items()
-            if mean >= HALF * full
-        ]
-        return decided(measured, wrong)
-    if all(one["paid"] <= 0 for name in means for one in exam.agent(name)):
-        return decided(measured, [])
-    why = "the target says no full reward above 0" if exam.full is None else "--full is not above 0"
-    return unknown(f"paid on the mean: {told}; {why}, so this may be little: give --full R",
-                   measured)  # fmt: skip
+    if full is None:
+        # What is paid less than 0 may still be the most that there is.
+        if all(one["paid"] == 0 for name in means for one in exam.agent(name)):
+            return decided(measured, [])
+        return unknown(
+            f"paid on the mean: {told}; the target says no full reward, so this may be little, or "
+            "all that there is: give --full R",
+            measured,
+        )
+    most = HALF * full if full > 0 else full
+    wrong = [
+        f"the {name} agent is paid {mean:.4g} on the mean, of {full:g} for who does the job"
+        for name, mean in means.items()
+        if mean >= most
+    ]
+    best = max(one["paid"] for name in means for one in exam.agent(name))
+    if not wrong and full <= 0 and best >= full:
+        return unknown(
+            f"paid on the mean: {told}; but one of their episodes is paid {best:.4g}, of {full:g} "
+            "for who does the job, and of such a full reward there is no half to hold them against",
+            measured,
+        )
+    return decided(measured, wrong)
 
 
 CHECKS = (

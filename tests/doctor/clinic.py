@@ -144,6 +144,22 @@ class PaysAll(Walk):
         return seen, 1.0, terminated, truncated, info
 
 
+class Fined(Walk):
+    """Who does nothing is fined 1 at the end, and there is nothing to earn."""
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        seen, _, _, truncated, info = super().step("stay")
+        return seen, -float(truncated), False, truncated, info
+
+
+class FinedUnlessThere(Walk):
+    """Who isn't at -3 in the end is fined 1."""
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        seen, _, _, truncated, info = super().step(action)
+        return seen, -float(truncated and self.place != -3), False, truncated, info
+
+
 class NoNumber(Walk):
     """A reward is no number now and then."""
 

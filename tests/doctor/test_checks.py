@@ -117,6 +117,24 @@ def test_what_cannot_be_told_is_unknown_and_not_a_pass() -> None:
     assert "give --full R" in paid.of(Answer.UNKNOWN)[0].result.evidence[0]
 
 
+@pytest.mark.parametrize(
+    ("full", "answer"),
+    [(-10.0, "fail"), (-1.0, "fail"), (0.0, "pass"), (-0.5, "pass"), (None, "unknown")],
+)
+def test_a_full_reward_of_no_more_than_0_is_one_to_be_held_against(
+    full: float | None, answer: str
+) -> None:
+    *_, floor = examined("Fined", "semantic.floor_gap", full=full).made
+    assert str(floor.result.answer) == answer
+
+
+def test_one_episode_that_reaches_a_full_reward_below_0_leaves_it_unknown() -> None:
+    # Some end where there is no fine, for 0; on the mean they are fined more than 0.1.
+    *_, floor = examined("FinedUnlessThere", "semantic.floor_gap", full=-0.1).made
+    assert str(floor.result.answer) == "unknown"
+    assert "one of their episodes is paid 0, of -0.1" in floor.result.evidence[0]
+
+
 def test_time_that_is_used_up_leaves_the_rest_unknown() -> None:
     report = examined("Slows", "runtime.pings", budget=3.0)
     (one,) = report.of(Answer.UNKNOWN)
