@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 CODES = {Answer.PASS: 0, Answer.FAIL: 1, Answer.UNKNOWN: 3}
 MARKS = {Answer.PASS: "ok", Answer.FAIL: "FAIL", Answer.UNKNOWN: "UNKNOWN", Answer.SKIP: "skip"}
 USED = Size()
+SECONDS, MINUTES = 30.0, 10.0
+
+
+def finite(context: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Refuse what no number can be held against: a NaN is in every range, and is never reached."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no finite number", context, param)
+    return value
 
 
 @click.command("doctor")
@@ -35,14 +44,17 @@ USED = Size()
               help="An action to draw from, first the one that does nothing.")  # fmt: skip
 @click.option("--reset", metavar="JSON", help="What a reset is told besides its seed: a map.")
 @click.option("--make", metavar="JSON", help="Keyword arguments of the factory: a map.")
-@click.option("--full", type=float, metavar="R", help="What a solved episode is paid.")
+@click.option("--full", type=float, callback=finite, metavar="R",
+              help="What a solved episode is paid.")  # fmt: skip
 @click.option("--range", "bounds", metavar="LOW:HIGH", help="Where the reward of a step has to be.")
 @click.option("--ignore", "ignored", multiple=True, metavar="KEY",
               help="A key of observations and infos that isn't compared.")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0,
-              show_default=True, metavar="S", help="Seconds for an answer.")  # fmt: skip
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), default=10.0,
-              show_default=True, metavar="M", help="Time for all checks.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=SECONDS,
+              callback=finite, show_default=True, metavar="S",
+              help="Seconds for an answer.")  # fmt: skip
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), default=MINUTES,
+              callback=finite, show_default=True, metavar="M",
+              help="Time for all checks.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
     target: str,
@@ -86,7 +98,9 @@ def command(
         seconds=minutes * 60,
     )
     words = {"--pings": pings, "--seed": seed or None, "--reset": reset, "--make": make,
-             "--full": full, "--range": bounds}  # fmt: skip
+             "--full": full, "--range": bounds,
+             "--timeout": None if timeout == SECONDS else timeout,
+             "--minutes": None if minutes == MINUTES else minutes}  # fmt: skip
     line = ["simharness", "doctor", target, *(["--quick"] if quick else [])]
     for option, value in words.items():
         line += [] if value is None else [option, str(value)]

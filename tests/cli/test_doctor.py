@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from simharness.cli.doctor import command
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
@@ -52,6 +54,34 @@ def test_a_failure_is_told_with_what_to_do_and_the_command(cli: Cli) -> None:
     assert any(line.startswith("  again: simharness doctor ") for line in lines)
 
 
+def test_the_command_that_shows_it_again_has_every_option(cli: Cli) -> None:
+    given = ["--quick"]
+    for option in command.params:
+        match option.opts[0]:
+            case "target" | "--check" | "--quick" | "--json":
+                continue
+            case "--action":
+                words = "--action stay --action left"
+            case "--reset" | "--make":
+                words = f"{option.opts[0]} {{}}"
+            case "--range":
+                words = "--range 0:0.5"
+            case "--ignore":
+                words = "--ignore key"
+            case name:
+                words = f"{name} 20"
+        given += [
+            word.replace("stay", '"stay"').replace("left", '"left"') for word in words.split()
+        ]
+    told = cli("doctor", f"{CLINIC}:PaysAll", *given, "--check", "runtime.reward_well_formed")
+    assert told.code == 1
+    (again,) = [line for line in told.out.splitlines() if line.startswith("  again: ")]
+    (each,) = [line for line in told.out.splitlines() if line.startswith("  each: ")]
+    for line in (again, each):
+        shown = [word.removesuffix(".0") for word in shlex.split(line)[4:-2]]
+        assert sorted(shown) == sorted(given)
+
+
 def test_what_rests_on_a_failure_is_not_told_at_length(cli: Cli) -> None:
     told = cli("doctor", f"{CLINIC}:Raises", *REWARDS)
     assert told.code == 1
@@ -88,6 +118,7 @@ def unused_port() -> int:
         ("http://127.0.0.1:PORT", "no answer from .*refused"),
         ("mcp:no-such-command-here", "can't be started: No such file"),
         ("mcp:true", "it doesn't speak MCP: the server ended with exit code 0"),
+        ("mcp:cat", "it doesn't speak MCP: it sends back what it is sent"),
         ("mcp:sh 'x", "the command is not readable"),
     ],
 )
@@ -110,6 +141,11 @@ def test_a_target_that_cannot_be_opened_is_refused_in_a_line(
         (("--reset", "3"), "--reset '3' is no map"),
         (("--range", "1"), "range '1' is not readable"),
         (("--range", "2:1"), "give LOW:HIGH, such as 0:1"),
+        (("--full", "nan"), "Invalid value for '--full': nan is no finite number"),
+        (("--full", "-inf"), "Invalid value for '--full': -inf is no finite number"),
+        (("--timeout", "nan"), "Invalid value for '--timeout': nan is no finite number"),
+        (("--timeout", "inf"), "Invalid value for '--timeout': inf is no finite number"),
+        (("--minutes", "nan"), "Invalid value for '--minutes': nan is no finite number"),
         (("--check", "runtime.pigns"), "did you mean 'runtime.pings'"),
     ],
 )
