@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from simharness.doctor.examination import Examination
 
 AGENTS = ("null", "random")
+REFUSED_MAX = 0.9
+"""Share of steps that, refused, leave nothing to be learned of the rest."""
+SHOWN = 200
+"""Characters of a refusal."""
 
 
 def starts(exam: Examination) -> Result:
@@ -17,7 +21,30 @@ def starts(exam: Examination) -> Result:
     patient = exam.patient()
     told = patient.ask("script", lines=exam.episode(exam.seed, "one", "one"))["one"]
     raised = [f"{place(n)}: {turn['raised']}" for n, turn in enumerate(told) if "raised" in turn]
-    return decided({"steps": len(told) - 1, **patient.facts.get("told", {})}, raised)
+    if told[0].get("refused"):
+        raised.append(f"the reset is refused: {told[0]['observation'][:SHOWN]}")
+    steps = told[1:]
+    if not raised and mostly_refused(steps):
+        # One episode may have been unlucky, or over at once.
+        for seed in exam.seeds[1:]:
+            name = f"seed {seed}"
+            steps += patient.ask("script", lines=exam.episode(seed, name, name))[name][1:]
+    # Some of it is only known after a reset.
+    known = patient.ask("facts").get("told", {})
+    refused = [turn["observation"] for turn in steps if turn.get("refused")]
+    measured = {"steps": len(steps), **({"refused": len(refused)} if refused else {}), **known}
+    if not raised and mostly_refused(steps):
+        return unknown(
+            f"{len(refused)} of {len(steps)} steps are refused, so they tell nothing of the rest: "
+            f"give actions that make sense with --action; one is told {refused[0][:SHOWN]}",
+            measured,
+        )
+    return decided(measured, raised)
+
+
+def mostly_refused(steps: list[dict[str, Any]]) -> bool:
+    """Tell whether (nearly) all of some steps were refused."""
+    return 0 < len(steps) * REFUSED_MAX <= sum("refused" in turn for turn in steps)
 
 
 def observation_schema(exam: Examination) -> Result:

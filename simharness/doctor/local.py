@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.doctor.canonical import canonical
-from simharness.doctor.session import Turn, Unusable
+from simharness.doctor.session import Turn, Unusable, refusal
 from simharness.doctor.spaces import Listed, Spaced, is_space
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ class LocalSession:
             terminated=bool(terminated),
             truncated=bool(truncated),
             flaws=tuple(flaws),
+            refused=refusal(observation) or refusal(info),
         )
 
     def close(self) -> None:

@@ -2,8 +2,8 @@
 
 The protocol has no episodes. A tool that takes a `seed` begins one, and is told what `--reset`
 gives besides; a server without one begins with its process. What the beginning answers under the
-name of an argument, such as an episode's id, is sent with every call that takes it. A reward is
-what an answer has under `reward`; `done`, `terminated` and `truncated` end an episode.
+name of an argument, such as an episode's id, is sent with every call that takes it (`handles`). A
+reward is what an answer has under `reward`; `done`, `terminated` and `truncated` end an episode.
 
 The messages are written and read here, a line each, because what a server prints between them is
 what an audit wants to see.
@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 import subprocess
 from typing import Any
 
 from simharness import __version__
 from simharness.doctor.canonical import canonical
-from simharness.doctor.schema import drawn, least
-from simharness.doctor.session import Lost, Refused, Turn, Unusable, mapping_of
+from simharness.doctor.schema import drawn, fits, is_open, least
+from simharness.doctor.session import Lost, Refused, Turn, Unusable, mapping_of, refusal
 
 PROTOCOL = "2025-06-18"
 PAGES_MAX = 50
 SEED = "seed"
 END_SECONDS = 2.0
+NAMED = re.compile(r"(^|[_-])(id|uuid|handle|token|session|episode)$|[a-z]I[dD]$")
+"""How arguments are named that can't be anything but handles."""
 
 
 class Server:
@@ -123,7 +126,7 @@ class McpSource:
             raise Unusable(f"the command is not readable: {error}", "close its quotes") from None
         self._reset: dict[str, Any] = job["reset"]
         self._ignored = frozenset(job["ignored"])
-        self._given: list[Any] = job["actions"]
+        self.given: list[Any] = job["actions"]
         try:
             server = Server(self._command)
             self.tools = tools_of(server)
@@ -158,8 +161,8 @@ class McpSource:
     def draw(self, seed: int, count: int) -> list[Any]:
         """Draw calls."""
         chance = random.Random(seed)  # noqa: S311
-        if self._given:
-            return [chance.choice(self._given) for _ in range(count)]
+        if self.given:
+            return [chance.choice(self.given) for _ in range(count)]
         tools = self._acting()
         return [
             {"tool": tool["name"], "arguments": drawn(tool["inputSchema"], chance)}
@@ -168,8 +171,8 @@ class McpSource:
 
     def null(self) -> Any:
         """Give the least call of the first tool."""
-        if self._given:
-            return self._given[0]
+        if self.given:
+            return self.given[0]
         tool = self._acting()[0]
         return {"tool": tool["name"], "arguments": least(tool["inputSchema"])}
 
@@ -178,15 +181,34 @@ class McpSource:
         out: list[tuple[str, Any]] = [
             ("a call of a tool that isn't there", {"tool": "no_such_tool", "arguments": {}})
         ]
-        for tool in self._acting():
-            if any(not self.handed(key) for key in tool["inputSchema"].get("required", ())):
-                call: Any = {"tool": tool["name"], "arguments": {}}
-                return [*out, (f"a call of {tool['name']!r} without its arguments", call)]
+        # Best of one that lacks something also where the handle of the episode is filled in.
+        needy = [tool for tool in self._acting() if tool["inputSchema"].get("required")]
+        if needy:
+            tool = max(needy, key=lambda one: len(one["inputSchema"]["required"]))
+            call: Any = {"tool": tool["name"], "arguments": {}, "lacking": True}
+            out.append((f"a call of {tool['name']!r} without its arguments", call))
         return out
 
-    def handed(self, key: str) -> bool:
-        """Tell whether an argument names the episode, and so is filled in."""
-        return key.endswith("_id") and key.partition("_")[0] in ("episode", "session")
+    def handles(self, told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Give for each tool what a beginning has answered that is sent with its calls.
+
+        That is a text or a whole number under the name of an argument of its type. What a schema
+        lists or bounds is the agent's to choose, and so is a number, unless it is named like a
+        handle or several tools take it.
+        """
+        out: dict[str, dict[str, Any]] = {}
+        for key, value in told.items():
+            takers = [tool for tool in self._acting() if takes(tool, key)]
+            for tool in takers:
+                schema = tool["inputSchema"]
+                told_so = NAMED.search(key) is not None
+                likely = isinstance(value, str) or len(takers) > 1
+                if fits(schema, key, value) and (told_so or (likely and is_open(schema, key))):
+                    out.setdefault(tool["name"], {})[key] = value
+        if out:
+            handed = sorted({key for names in out.values() for key in names})
+            self.facts["told"]["handed"] = handed
+        return out
 
     def close(self) -> None:
         """End the server that no session has got."""
@@ -214,7 +236,7 @@ class McpSession:
         self._ignored = ignored
         self._server = server
         self._fresh = True
-        self._handles: dict[str, Any] = {}
+        self._handles: dict[str, dict[str, Any]] = {}
 
     def reset(self, seed: int | None) -> Turn:
         """Begin an episode, in a new process where no tool does."""
@@ -227,17 +249,20 @@ class McpSession:
             self._fresh = False
             return Turn(observation="")
         turn, told = self._call(begin["name"], {**self._reset, SEED: seed})
-        self._handles = {k: v for k, v in told.items() if isinstance(v, str | int)}
+        self._handles = self._source.handles(told)
         return turn
 
     def step(self, action: Any) -> Turn:
         """Call a tool."""
         name, given = str(action["tool"]), dict(action.get("arguments", {}))
-        tool = self._source.tools.get(name)
-        known = mapping_of(tool["inputSchema"].get("properties")) if tool else {}
-        handles = {k: v for k, v in self._handles.items() if k in known and k not in given}
-        handles |= {k: v for k, v in self._handles.items() if k in given and self._source.handed(k)}
-        return self._call(name, {**given, **handles})[0]
+        handles = self._handles.get(name, {})
+        if action.get("lacking"):
+            required = self._source.tools[name]["inputSchema"]["required"]
+            # Where that is all that it needs, it has to lack that.
+            return self._call(name, handles if {*required} - {*handles} else {})[0]
+        # What somebody has given stands; what was drawn can't know of the episode.
+        arguments = {**handles, **given} if self._source.given else {**given, **handles}
+        return self._call(name, arguments)[0]
 
     def close(self) -> None:
         """End the server."""
@@ -248,9 +273,10 @@ class McpSession:
         try:
             result = self._server.ask("tools/call", name=name, arguments=arguments)
         except Refused as error:
-            return Turn(observation=f"error: {error.args[0]}"), {}
+            return Turn(observation=f"error: {error.args[0]}", refused=True), {}
         told = read(result)
-        content = canonical([part_of(part) for part in result.get("content", ())], self._ignored)
+        parts = result.get("content", ())
+        content = canonical([part_of(part) for part in parts], self._ignored)
         mark = "error: " if result.get("isError") else ""
         turn = Turn(
             observation=mark + content,
@@ -258,6 +284,7 @@ class McpSession:
             reward=told.get("reward"),
             terminated=told.get("done") is True or told.get("terminated") is True,
             truncated=told.get("truncated") is True,
+            refused=bool(mark) or refusal(told) or any(refusal(part_of(p)) for p in parts),
         )
         return turn, told
 

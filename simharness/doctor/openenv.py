@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from simharness.doctor.canonical import canonical
 from simharness.doctor.schema import drawn, least
-from simharness.doctor.session import Lost, Refused, Turn, Unusable, mapping_of
+from simharness.doctor.session import Lost, Refused, Turn, Unusable, mapping_of, refusal
 
 try:
     from websockets.exceptions import WebSocketException
@@ -157,6 +157,7 @@ class OpenEnvSession:
             terminated=told.get("done") is True,
             truncated=metadata.get("truncated") is True,
             flaws=tuple(flaws),
+            refused=refusal(told.get("observation")) or refusal(metadata),
         )
 
 

@@ -134,7 +134,7 @@ def examine(
     Raises UsageError where the target can't be opened.
     """
     report = Report(exam.target.name)
-    lacking: set[str] = set()
+    lacking: dict[str, str] = {}
     stops = 0
     try:
         for number, check in enumerate(checks):
@@ -142,14 +142,18 @@ def examine(
                 progress(number, len(checks), check.id)
             start = time.monotonic()
             if check.needs in lacking:
-                result = unknown(f"{RESTS} {check.needs}, which doesn't hold")
+                result = unknown(f"{RESTS} {check.needs}, {lacking[check.needs]}")
             elif stops >= STOPS_MAX:
                 result = unknown(f"it has hung or died {stops} times, so this isn't asked of it")
             else:
                 result, stopped = made_safely(check, exam)
                 stops += stopped
-            if result.answer is Answer.FAIL or check.needs in lacking:
-                lacking.add(check.id)
+            if check.needs in lacking:
+                lacking[check.id] = lacking[check.needs]
+            elif result.answer is Answer.FAIL:
+                lacking[check.id] = "which doesn't hold"
+            elif check.id == STARTS and result.answer is Answer.UNKNOWN:
+                lacking[check.id] = "which isn't known to hold"
             seconds = time.monotonic() - start
             report.made.append(
                 Made(check=check, result=result, command=command(check.id), seconds=seconds)

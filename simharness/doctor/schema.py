@@ -23,7 +23,7 @@ class Drawn:
 
     def value(self, schema: Schema, depth: int = 0) -> Any:
         """Give a value."""
-        schema = self._meant(schema)
+        schema = self.meant(schema)
         if "const" in schema:
             return schema["const"]
         if schema.get("enum"):
@@ -60,7 +60,8 @@ class Drawn:
             or (self._chance and depth < DEPTH_MAX and self._chance.random() < 0.5)
         }
 
-    def _meant(self, schema: Schema) -> Schema:
+    def meant(self, schema: Schema) -> Schema:
+        """Give the schema that a reference, or the first of several choices, stands for."""
         for _ in range(DEPTH_MAX):
             if "$ref" in schema:
                 found: Any = self._root
@@ -95,3 +96,21 @@ def drawn(schema: Schema, chance: random.Random) -> Any:
 def least(schema: Schema) -> Any:
     """Give the least value that fits a schema."""
     return Drawn(schema, None).value(schema)
+
+
+CHOSEN = {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+          "multipleOf"}  # fmt: skip
+"""Words by which a schema says what there is to choose from."""
+
+
+def is_open(root: Schema, name: str) -> bool:
+    """Tell whether the schema of an argument neither lists nor bounds what may be chosen."""
+    return not CHOSEN & Drawn(root, None).meant(root["properties"][name]).keys()
+
+
+def fits(root: Schema, name: str, value: object) -> bool:
+    """Tell whether a value is a text or a whole number, as the argument of that name is."""
+    kinds: Any = Drawn(root, None).meant(root["properties"][name]).get("type", ())
+    named = [kinds] if isinstance(kinds, str) else list(kinds)
+    wanted = {str: {"string"}, int: {"integer", "number"}}.get(type(value), set())
+    return bool(wanted) and (not named or bool(wanted & {*named}))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol, cast
 
+ERROR = re.compile(r"\s*\w*error\s*:", re.IGNORECASE)
 SHOWN_MAX = 2_000
 """Characters of an observation that a transcript keeps; its digest is of all."""
 
@@ -47,6 +49,8 @@ class Turn:
     truncated: bool = False
     flaws: tuple[str, ...] = ()
     """What isn't as the kind's contract has it."""
+    refused: bool = False
+    """Whether it says, in the way of its protocol or under `error`, that nothing was done."""
 
     @property
     def ended(self) -> bool:
@@ -70,6 +74,8 @@ class Turn:
             "truncated": self.truncated,
             "flaws": list(self.flaws),
         }
+        if self.refused:
+            out["refused"] = True
         if whole:
             out["observation"] = self.observation[:SHOWN_MAX]
             out["info"] = self.info[:SHOWN_MAX]
@@ -130,3 +136,12 @@ def digest(*texts: str) -> str:
 def mapping_of(value: object) -> dict[str, Any]:
     """Give a value that is a map, or an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def refusal(value: object) -> bool:
+    """Tell whether an answer, or a part of one, is an error that it tells of."""
+    if isinstance(value, str):
+        return ERROR.match(value) is not None
+    # A number there may be one that is to be made small.
+    error = mapping_of(value).get("error")
+    return error is True or (isinstance(error, str | dict) and bool(cast("object", error)))

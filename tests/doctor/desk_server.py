@@ -1,6 +1,6 @@
 """An MCP server on stdio, which counts; what goes wrong with it is asked for.
 
-`python desk_server.py [shared FILE|garbage|dies|silent|unseeded]`
+`python desk_server.py [shared FILE|garbage|dies|silent|unseeded|handle NAME [dropped|unsaid]]`
 """
 
 from __future__ import annotations
@@ -23,26 +23,31 @@ class Desk:
         self.chance = random.Random(0)  # noqa: S311
         self.count = 0
         self.episode = ""
+        self.handle = words[1] if self.wrong == "handle" else "episode_id"
+        self.how = words[2] if len(words) > 2 else ""
 
     def tools(self) -> list[dict[str, Any]]:
         move: dict[str, Any] = {"type": "object", "properties": {**MOVE}, "required": ["by"]}
         out: list[dict[str, Any]] = [{"name": "move", "inputSchema": move}]
         if self.wrong != "unseeded":
-            move["properties"] = {**MOVE, "episode_id": {"type": "string"}}
-            move["required"] = ["by", "episode_id"]
+            move["properties"] = {**MOVE, self.handle: {"type": "string"}}
+            move["required"] = ["by", self.handle]
             start = {"type": "object", "properties": SEEDED, "required": ["seed"]}
             out.append({"name": "start", "inputSchema": start})
         return out
 
     def call(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         if name == "start":
-            self.chance = random.Random(given["seed"])  # noqa: S311
+            if self.how != "dropped":
+                self.chance = random.Random(given["seed"])  # noqa: S311
             self.keep(self.chance.randrange(100))
             self.episode = f"episode {given['seed']}"
-            return {"episode_id": self.episode, "count": self.kept()}
+            if self.how == "unsaid":
+                return {"said": f"this is {self.episode}", "count": self.kept()}
+            return {self.handle: self.episode, "count": self.kept()}
         if name != "move" or type(given.get("by")) is not int:
             raise ValueError(f"{name} with {sorted(given)} is not possible")
-        if given.get("episode_id", "") != self.episode:
+        if given.get(self.handle, "") != self.episode:
             raise ValueError("no such episode")
         if self.wrong == "dies":
             sys.exit(9)

@@ -185,6 +185,33 @@ def test_what_is_wrong_with_an_mcp_server_is_told(
     assert evidence in found[check]
 
 
+@pytest.mark.parametrize("name", ["game", "episode", "sessionId"])
+def test_what_the_beginning_answers_is_sent_with_every_call_whatever_its_name(name: str) -> None:
+    report = examined(desk("handle", name), "runtime.errors_told", kind=Kind.MCP)
+    assert report.answer is Answer.PASS
+    assert report.made[0].result.measured == {
+        "steps": 8, "tools": 2, "begins": "start", "handed": [name],
+    }  # fmt: skip
+
+
+def test_a_seed_that_is_ignored_is_seen_behind_a_handle() -> None:
+    # The chance of a process goes on, so a second reset to a seed gives another start.
+    report = examined(desk("handle", "game", "dropped"), "runtime.seed_control", kind=Kind.MCP)
+    assert list(failed(report)) == ["runtime.seed_control"]
+
+
+def test_steps_that_are_all_refused_are_no_pass_of_anything() -> None:
+    name = desk("handle", "game", "unsaid")
+    report = examined(name, "runtime.seed_control", "runtime.pings", kind=Kind.MCP)
+    starts, *rest = report.made
+    assert starts.result.answer is Answer.UNKNOWN
+    assert "16 of 16 steps are refused" in starts.result.evidence[0]
+    assert "no such episode" in starts.result.evidence[0]
+    assert {one.result.evidence for one in rest} == {
+        ("rests on runtime.starts, which isn't known to hold",)
+    }
+
+
 def test_mcp_sessions_that_share_a_file_are_told(tmp_path: Path) -> None:
     name = desk("shared", tmp_path / "count")
     found = failed(examined(name, "runtime.session_isolation", kind=Kind.MCP))
