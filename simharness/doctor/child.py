@@ -160,9 +160,9 @@ class Host:
             self._close("garbage")
         return out
 
-    def do_inject(self, seed: int, actions: list[Any], most: int) -> dict[str, Any]:
-        """Raise exceptions inside of the target."""
-        return inject(self.source, seed, actions, most, self.before)
+    def do_inject(self, seed: int, actions: list[Any], **words: Any) -> dict[str, Any]:
+        """Raise exceptions inside of the target; `words` are those of `inject`."""
+        return inject(self.source, seed, actions, before=self.before, **words)
 
     def do_pings(self, pings: int, seed: int, seconds: float) -> dict[str, Any]:
         """Step one session many times, with a reset after each end; measures on the way."""

@@ -9,6 +9,9 @@ from simharness.doctor.check import DETERMINISM, Check, Result, decided, skipped
 if TYPE_CHECKING:
     from simharness.doctor.examination import Examination
 
+SHARE = 0.6
+"""Of the time that is left, what this may take."""
+
 
 def crash_never_a_number(exam: Examination) -> Result:
     """Raise at the lines of the target's own code that an episode runs."""
@@ -16,12 +19,31 @@ def crash_never_a_number(exam: Examination) -> Result:
         return skipped("its code runs in a process of its own, where nothing can be injected")
     with exam.fresh() as patient:
         told = patient.ask(
-            "inject", seed=exam.seed, actions=exam.actions(exam.seed), most=exam.size.places
+            "inject",
+            seed=exam.seed,
+            actions=exam.actions(exam.seed),
+            most=exam.size.places,
+            episodes=exam.size.episodes,
+            steps=exam.size.steps_max,
+            seconds=exam.left() * SHARE,
         )
-    paid = told.pop("paid")
+    paid, blind, wanted = told.pop("paid"), told.pop("blind"), told.pop("wanted")
+    measured = {**told, "paid": len(paid), "blind": len(blind)}
     if not told["places"]:
         return unknown("an episode runs no line of Python of its own, so nothing was injected")
-    return decided({**told, "paid": len(paid)}, paid)
+    if not paid and blind:
+        return unknown(
+            f"{' and '.join(blind[:2])}{f' and {len(blind) - 2} more' if len(blind) > 2 else ''} "
+            "came to nothing in steps that are all paid alike, so nobody can tell whether they are "
+            "paid what they should be: give actions with --action that earn something else",
+            measured,
+        )
+    if not paid and told["tried"] < wanted:
+        return unknown(
+            f"time was up after {told['tried']} of {wanted} lines: give more with --minutes",
+            measured,
+        )
+    return decided(measured, paid)
 
 
 CHECKS = (

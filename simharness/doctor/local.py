@@ -7,21 +7,20 @@ A factory gives something with `reset(seed=...)`, which answers an observation a
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
-import inspect
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness.doctor.canonical import canonical
+from simharness.doctor.places import own_code
 from simharness.doctor.session import Turn, Unusable, refusal
 from simharness.doctor.spaces import Listed, Spaced, is_space
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from simharness.doctor.spaces import Actions
 
 FORM = "expected (observation, reward, terminated, truncated, info)"
@@ -42,7 +41,7 @@ class LocalSource:
         self.facts: dict[str, Any] = {
             "class": f"{type(inner).__module__}.{type(inner).__qualname__}",
             "full": getattr(spec, "reward_threshold", None),
-            "code": own_place(type(inner)),
+            "code": own_code(made, self._make.func),
         }
         close = getattr(made, "close", None)
         if callable(close):
@@ -147,7 +146,7 @@ def plain_reward(reward: Any) -> Any:
     return item() if callable(item) and getattr(reward, "ndim", None) == 0 else reward
 
 
-def maker_of(job: dict[str, Any]) -> Callable[[], Any]:
+def maker_of(job: dict[str, Any]) -> functools.partial[Any]:
     """Give what makes an environment. Raises Unusable."""
     name, given = str(job["name"]), dict(job["make"])
     if job["kind"] == "gymnasium":
@@ -156,7 +155,7 @@ def maker_of(job: dict[str, Any]) -> Callable[[], Any]:
         except ImportError as error:
             raise Unusable(f"gymnasium can't be imported: {error}", extra="gymnasium") from None
         # Its checker only warns, on stderr, of what is looked at here.
-        return lambda: gymnasium.make(name, disable_env_checker=True, **given)
+        return functools.partial(gymnasium.make, name, disable_env_checker=True, **given)
     place, _, factory = name.rpartition(":")
     found: Any = module_of(place)
     for part in factory.split("."):
@@ -165,7 +164,7 @@ def maker_of(job: dict[str, Any]) -> Callable[[], Any]:
         found = getattr(found, part)
     if not callable(found):
         raise Unusable(f"{name} is a {type(found).__name__}", "give something that can be called")
-    return lambda: found(**given)
+    return functools.partial(found, **given)
 
 
 def module_of(place: str) -> Any:
@@ -207,13 +206,3 @@ def actions_of(env: Any, given: list[Any]) -> Actions:
         f"{type(env).__name__} has neither an action_space of Gymnasium nor a list `actions`",
         "give actions with --action JSON, the one that does nothing first",
     )
-
-
-def own_place(found: type) -> str:
-    """Give the folder of a class's file, with a slash at the end; of a lone module, its file."""
-    try:
-        path = Path(inspect.getfile(found)).resolve()
-    except (OSError, TypeError):
-        return ""
-    lone = path.parent.name in ("site-packages", "dist-packages")
-    return str(path) if lone else f"{path.parent}{os.sep}"

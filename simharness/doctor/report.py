@@ -103,7 +103,9 @@ def short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list | tuple):
-        return "/".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        parts = [str(part) for part in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        # Paths have slashes of their own.
+        return (" " if any("/" in part for part in parts) else "/").join(parts)
     return str(value)
 
 

@@ -81,6 +81,92 @@ class TimeOutIsZero(Walk):
             return "at 0", 0.0, True, False, {}
 
 
+class Graded(Walk):
+    """The reward is that of a grader, which pays in one step of six."""
+
+    every = 6
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        seen, _, _, truncated, info = super().step(action)
+        return seen, self.graded(), False, truncated, info
+
+    def graded(self) -> float:
+        return self.grade()
+
+    def grade(self) -> float:
+        return float(self.steps % self.every == 0)
+
+
+class GradedSafely(Graded):
+    """A grader that crashes pays 0."""
+
+    def graded(self) -> float:
+        try:
+            return self.grade()
+        except Exception:
+            return 0.0
+
+
+class GradedLate(GradedSafely):
+    """It is paid for the first time after the episode that is compared."""
+
+    every = 20
+
+
+class GradedNever(GradedSafely):
+    """It is never paid, so nobody can tell."""
+
+    every = 999
+
+
+class GradedAloud(GradedSafely):
+    """A grader that crashes pays 0, and that is told."""
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.why = ""
+        seen, reward, ended, truncated, _ = super().step(action)
+        return seen, reward, ended, truncated, {"why": self.why}
+
+    def graded(self) -> float:
+        try:
+            return self.grade()
+        except Exception as error:
+            self.why = repr(error)
+            return 0.0
+
+
+class Retries(Graded):
+    """What times out is tried again, and how often is told."""
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.tries = 0
+        seen, reward, ended, truncated, _ = super().step(action)
+        return seen, reward, ended, truncated, {"tries": self.tries}
+
+    def graded(self) -> float:
+        for _ in range(3):
+            self.tries += 1
+            try:
+                return self.grade()
+            except TimeoutError:
+                continue
+        raise TimeoutError
+
+
+class Emptied(Graded):
+    """What can't be loaded by a reset is taken for nothing to do, and all of that is done."""
+
+    def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        try:
+            self.left = [6, 12]
+        except Exception:
+            self.left = []
+        return super().reset(seed)
+
+    def grade(self) -> float:
+        return float(not self.left or self.steps in self.left)
+
+
 class Dropped(Walk):
     """The seed is taken and not used."""
 

@@ -42,7 +42,7 @@ def examined(
     budget: float = 250.0,
     **words: Any,
 ) -> Report:
-    if kind is Kind.FACTORY:
+    if kind is Kind.FACTORY and ":" not in name:
         name = f"{CLINIC}:{name}"
     exam = Examination(
         target=Target(kind=kind, name=name, seconds=seconds, **words),
@@ -74,6 +74,9 @@ def test_a_sound_environment_passes_everything_in_silence() -> None:
         ("SharedGlobal", "runtime.session_isolation", "beside two other sessions parts"),
         ("CrashIsZero", "runtime.crash_never_a_number", "a crash at clinic.py:"),
         ("TimeOutIsZero", "runtime.crash_never_a_number", "a time-out at clinic.py:"),
+        ("GradedSafely", "runtime.crash_never_a_number", "was paid 0.0 and not 1.0"),
+        ("GradedLate", "runtime.crash_never_a_number", "was paid 0.0 and not 1.0"),
+        ("Emptied", "runtime.crash_never_a_number", "reset was as ever, but step 1 was paid 1.0"),
         ("Dropped", "runtime.seed_control", "played by two processes that are alike"),
         ("OnlyOnce", "runtime.seed_control", "reset(seed=0), made twice"),
         ("Hashed", "runtime.episode_determinism", "another PYTHONHASHSEED"),
@@ -95,6 +98,34 @@ def test_what_is_wrong_is_caught_by_its_check_and_by_no_other(
     assert list(failed(report)) == [check]
     assert evidence in failed(report)[check]
     assert report.answer is Answer.FAIL
+
+
+CRASHES = "runtime.crash_never_a_number"
+
+
+@pytest.mark.parametrize("name", ["Graded", "GradedAloud", "Retries"])
+def test_a_crash_that_comes_out_or_is_told_or_mended_passes(name: str) -> None:
+    *_, crashes = examined(name, CRASHES).made
+    assert (str(crashes.result.answer), crashes.result.evidence) == ("pass", ())
+    assert crashes.result.measured["files"] == ["doctor/clinic.py"]
+
+
+def test_a_crash_that_came_to_nothing_where_all_is_paid_alike_is_unknown() -> None:
+    *_, crashes = examined("GradedNever", CRASHES).made
+    assert str(crashes.result.answer) == "unknown"
+    assert "a crash at clinic.py:" in crashes.result.evidence[0]
+    assert "came to nothing in steps that are all paid alike" in crashes.result.evidence[0]
+
+
+def test_wrappers_around_an_environment_of_somebody_else_are_looked_at() -> None:
+    name = f"{HERE / 'shapes.py'}:"
+    *_, crashes = examined(f"{name}swallows", CRASHES, kind=Kind.FACTORY).made
+    assert str(crashes.result.answer) == "fail"
+    assert all("at shapes.py:" in one for one in crashes.result.evidence)
+    *_, crashes = examined(f"{name}sound", CRASHES, kind=Kind.FACTORY).made
+    assert (str(crashes.result.answer), crashes.result.evidence) == ("pass", ())
+    files = crashes.result.measured["files"]
+    assert {"doctor/shapes.py", "toy_text/frozen_lake.py"} <= {*files}
 
 
 def test_what_hangs_is_told_with_its_place_and_asked_no_more() -> None:
