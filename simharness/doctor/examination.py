@@ -97,9 +97,13 @@ class Examination:
         return self._shared
 
     @contextmanager
-    def fresh(self, hash_seed: str = HASH_SEEDS[0]) -> Generator[Patient, None, None]:
-        """Start a process for a check of its own."""
+    def fresh(
+        self, hash_seed: str = HASH_SEEDS[0], heard: bool = True
+    ) -> Generator[Patient, None, None]:
+        """Start a process for a check of its own; unless `heard`, what it prints is no evidence."""
         patient = self._started(hash_seed)
+        if not heard:
+            self.said.pop()
         try:
             yield patient
         finally:

@@ -135,6 +135,17 @@ class GradedAloud(GradedSafely):
             return 0.0
 
 
+class Logs(Graded):
+    """A grader that crashes is logged, and the crash comes out."""
+
+    def graded(self) -> float:
+        try:
+            return self.grade()
+        except Exception as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+            raise
+
+
 class Retries(Graded):
     """What times out is tried again, and how often is told."""
 

@@ -110,6 +110,12 @@ def test_a_crash_that_comes_out_or_is_told_or_mended_passes(name: str) -> None:
     assert crashes.result.measured["files"] == ["doctor/clinic.py"]
 
 
+def test_what_is_logged_of_crashes_that_were_raised_on_purpose_is_no_noise() -> None:
+    report = examined("Logs", CRASHES, "runtime.quiet")
+    assert failed(report) == {}
+    assert report.answer is Answer.PASS
+
+
 def test_a_crash_that_came_to_nothing_where_all_is_paid_alike_is_unknown() -> None:
     *_, crashes = examined("GradedNever", CRASHES).made
     assert str(crashes.result.answer) == "unknown"
