@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simharness.doctor.mcp import McpSource
+from simharness.doctor.mcp import McpSession, McpSource, Server
 from simharness.doctor.session import refusal
 
 
@@ -80,3 +80,39 @@ def test_a_call_that_lacks_its_arguments_is_tried_where_all_are_handles_too() ->
 )
 def test_errors_are_told_from_answers(answer: object, refused: bool) -> None:
     assert refusal(answer) is refused
+
+
+class Asked(Server):
+    """A server that notes what it is asked, and begins the game g1."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        self.asked.append(params["arguments"])
+        return {"structuredContent": {"game": "g1"}}
+
+
+def sent(found: McpSource, action: dict[str, Any]) -> dict[str, Any]:
+    """Give what is sent of an action after a beginning."""
+    found.begin = {"name": "start"}
+    server = Asked()
+    session = McpSession(found, server, [], {}, frozenset())
+    session.reset(0)
+    session.step(action)
+    return server.asked[-1]
+
+
+def test_what_was_drawn_gives_way_to_a_handle_and_what_was_given_does_not() -> None:
+    tools = {"move": {"game": TEXT, "by": NUMBER}}
+    drawn = {"tool": "move", "arguments": {"game": "hello", "by": 2}}
+    assert sent(source(tools), drawn) == {"game": "g1", "by": 2}
+    assert sent(source(tools, [drawn]), drawn) == {"game": "hello", "by": 2}
+    short = {"tool": "move", "arguments": {"by": 2}}
+    assert sent(source(tools, [short]), short) == {"game": "g1", "by": 2}
+
+
+def test_a_call_that_is_to_lack_its_arguments_does() -> None:
+    lacking = {"tool": "look", "arguments": {}, "lacking": True}
+    assert sent(source({"look": {"game": TEXT}}), lacking) == {}
+    assert sent(source({"look": {"game": TEXT, "by": NUMBER}}), lacking) == {"game": "g1"}
