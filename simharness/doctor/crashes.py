@@ -51,7 +51,7 @@ CHECKS = (
     Check(
         id="runtime.crash_never_a_number",
         doc="a crash or a time-out raised in its own lines comes out, or is told, or isn't paid",
-        unproved="the same of other errors, of lines not reached, and of a process that is killed",
+        unproved="the same of other errors, of lines not tried, and of a process that is killed",
         remedy="don't catch what can't be mended; where you must, answer no number and say why",
         run=crash_never_a_number,
         needs=DETERMINISM,
