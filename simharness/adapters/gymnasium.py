@@ -113,8 +113,12 @@ class SimharnessEnv(gym.Env[str, str]):
             "tools": json.dumps(start.tools),
         }
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Send an action. Raises HarnessUnhealthy once the breaker has stopped this process."""
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Send an action, which is a text.
+
+        Raises UsageError for anything else, and HarnessUnhealthy once the breaker has stopped this
+        process.
+        """
         if not isinstance(action, str):
             raise UsageError(
                 f"an action is a text, got {action!r:.80}",

@@ -23,7 +23,7 @@ from simharness.reports.load import load_report, read_report
 from simharness.reports.play import play_case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from simharness.reports.play import Played
     from simharness.reports.report import Report
@@ -117,7 +117,7 @@ def played_from(path: Path, control: int | None) -> Played:
 
 
 @contextmanager
-def naming(report: Report) -> Iterator[None]:
+def naming(report: Report) -> Generator[None]:
     """Let what a report is refused for as it is played name the file."""
     try:
         yield

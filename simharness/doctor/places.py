@@ -45,12 +45,12 @@ def layers(env: Any) -> list[Any]:
         if any(one is other for other in out):
             continue
         out.append(one)
-        held = [getattr(one, "unwrapped", None), *getattr(one, "__dict__", {}).values()]
+        held: list[Any] = [getattr(one, "unwrapped", None), *getattr(one, "__dict__", {}).values()]
         todo += [part for part in held if is_env(part)]
     return out
 
 
-def is_env(value: Any) -> bool:
+def is_env(value: object) -> bool:
     """Tell whether something is an environment, by its type: values may answer to any name."""
     return all(callable(getattr(type(value), name, None)) for name in ("reset", "step"))
 

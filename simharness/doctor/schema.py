@@ -112,5 +112,6 @@ def fits(root: Schema, name: str, value: object) -> bool:
     """Tell whether a value is a text or a whole number, as the argument of that name is."""
     kinds: Any = Drawn(root, None).meant(root["properties"][name]).get("type", ())
     named = [kinds] if isinstance(kinds, str) else list(kinds)
-    wanted = {str: {"string"}, int: {"integer", "number"}}.get(type(value), set())
+    known: dict[type, set[str]] = {str: {"string"}, int: {"integer", "number"}}
+    wanted = known.get(type(value), set[str]())
     return bool(wanted) and (not named or bool(wanted & {*named}))

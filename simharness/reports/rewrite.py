@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from simharness.reports.play import Played
     from simharness.reports.report import Report
 
+LISTED = ("history", "network")
+"""What a report may hold besides rows that is a list; the rest are texts by name."""
 CRASH_WORDS = {number: word for word, number in CRASHES.items()}
 
 
@@ -45,13 +47,16 @@ class Rewrite:
         product = type(self.episode.product)
         last = self.episode.steps[-1].input
         names = {AGENT, *(act.actor for act in script.acts)}
+        material: dict[str, Any] = {**script.material}
         goal: dict[str, Any] = {"scenario": script.task} if script.task else {}
         goal |= {"instance": dict(script.instance)} if script.instance else {}
         goal |= {"rows": [match(product, one) for one in script.goal]} if script.goal else {}
         goal |= {"keep": [match(product, one) for one in script.keep]} if script.keep else {}
         for one in goal.get("keep", ()):
             del one["count"]
-        pay = script.pay
+        reward: dict[str, Any] = {}
+        if script.pay is not None:
+            reward["rows"] = [match(product, one) for one in script.pay]
         return document(
             {
                 "report": 1,
@@ -64,7 +69,7 @@ class Rewrite:
                 **({"until": duration(last.at)} if last.kind == STOP else {}),
                 # What else was found there is left to another report.
                 "allow_other": True,
-                **{name: item for name, item in script.material.items() if name == "network"},
+                **({"network": material["network"]} if "network" in material else {}),
             },
             {
                 "actors": {
@@ -73,16 +78,16 @@ class Rewrite:
                     if name in names and (sign := signed(product, identity))
                 },
                 "config": dict(plan.config),
-                "reward": {"rows": [match(product, one) for one in pay]} if pay is not None else {},
+                "reward": reward,
                 "goal": goal,
                 "rows": {
                     name: [row(product, name, one) for one in rows]
                     for name, rows in script.rows.items()
                 },
-                **{n: item for n, item in script.material.items() if isinstance(item, dict)},
+                **{name: item for name, item in material.items() if name not in LISTED},
             },
             {
-                "history": [commit(entry) for entry in script.material.get("history", ())],
+                "history": [commit(entry) for entry in material.get("history", ())],
                 "actions": [action(product, act) for act in script.acts],
                 "expect": self.expect,
             },
@@ -101,8 +106,12 @@ class Rewrite:
 def row(product: type[Product], table: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Write the values of a row, which are given as its table holds them."""
     columns = product.specs()[table].row_type.by_name
-    told = {name: columns[name].shown(item) for name, item in values.items() if item is not None}
-    return {n: list(item) if isinstance(item, tuple) else item for n, item in told.items()}
+    told: dict[str, Any] = {}
+    for name, item in values.items():
+        if item is not None:
+            shown = columns[name].shown(item)
+            told[name] = list(cast("Sequence[Any]", shown)) if isinstance(shown, tuple) else shown
+    return told
 
 
 def match(product: type[Product], one: Match) -> dict[str, Any]:
@@ -136,10 +145,10 @@ def checked(product: type[Product], act: Act) -> bool:
     """Tell whether an action is one that its tool takes, as far as its arguments are known."""
     if act.actor != AGENT:
         return True
-    spec = product.tools.get(act.call)
-    if spec is None or not isinstance(act.args, dict):
-        return spec is not None and act.args is None
-    args = cast("dict[str, Any]", act.args)
+    spec, given = product.tools.get(act.call), act.args
+    if spec is None or not isinstance(given, dict):
+        return spec is not None and given is None
+    args = cast("dict[str, Any]", given)
     if any(True for _ in references(args)):
         return True
     try:

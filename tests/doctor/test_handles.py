@@ -113,6 +113,6 @@ def test_what_was_drawn_gives_way_to_a_handle_and_what_was_given_does_not() -> N
 
 
 def test_a_call_that_is_to_lack_its_arguments_does() -> None:
-    lacking = {"tool": "look", "arguments": {}, "lacking": True}
+    lacking: dict[str, Any] = {"tool": "look", "arguments": {}, "lacking": True}
     assert sent(source({"look": {"game": TEXT}}), lacking) == {}
     assert sent(source({"look": {"game": TEXT, "by": NUMBER}}), lacking) == {"game": "g1"}

@@ -87,7 +87,10 @@ class Judge:
 
     def _there(self, instant: int) -> list[int]:
         """Give those that were there at an instant, or shortly before."""
-        return next((list(live) for live in self._lately(instant) if live), [])
+        for live in self._lately(instant):
+            if live:
+                return list(live)
+        return []
 
     def _in_the_end(self) -> list[int]:
         """Give those that were there when the agent ended, or shortly before."""
