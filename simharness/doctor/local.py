@@ -105,6 +105,7 @@ class LocalSession:
         observation: Any
         info: Any
         observation, reward, terminated, truncated, info = answer
+        refused = refusal(observation) or refusal(info)
         flaws = list(self._flaws(observation))
         for name, value in (("terminated", terminated), ("truncated", truncated)):
             # NumPy's has another type, and is as good.
@@ -119,7 +120,7 @@ class LocalSession:
             terminated=bool(terminated),
             truncated=bool(truncated),
             flaws=tuple(flaws),
-            refused=refusal(observation) or refusal(info),
+            refused=refused,
         )
 
     def close(self) -> None:

@@ -255,7 +255,8 @@ def told(played: Played, label: str, check: Check) -> Iterator[str]:
         return
     answer = played.answers.get(label)
     if label in played.skipped:
-        yield f"{label}: left out ({played.skipped[label]})"
+        if label not in played.case.inherited:
+            yield f"{label}: left out ({played.skipped[label]})"
     elif answer is None:
         yield f"{label}: never answered"
     elif check.error is not None:

@@ -66,6 +66,8 @@ class Parts:
     identities: Mapping[str, int]
     actions: Mapping[str, Action]
     """By label, in the order of the file."""
+    inherited: frozenset[str]
+    """Labels of actions that a control has as its report has them."""
     material: Mapping[str, Any]
     goal: Goal | None
     pay: Sequence[Match] | None
@@ -168,6 +170,7 @@ class Loader:
             acts=[action.act for action in actions],
             checks={action.act.label: action.check for action in actions},
             unchecked=frozenset(a.act.label for a in actions if a.unchecked),
+            inherited=parts.inherited,
             material=parts.material,
             goal=None if goal is None else goal.rows,
             keep=() if goal is None else goal.keep,
@@ -233,6 +236,9 @@ class Loader:
             rows=rows,
             identities=identities,
             actions=actions,
+            inherited=frozenset(
+                label for label in actions if base and actions[label] is base.actions.get(label)
+            ),
             material={
                 **(base.material if base else {}),
                 **{

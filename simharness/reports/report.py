@@ -76,6 +76,9 @@ class Case:
     acts: Sequence[Act]
     checks: Mapping[str, Check]
     """By label."""
+    inherited: frozenset[str]
+    """Labels of actions that a control has as its report has them: it may be that they can't come
+    to pass in it."""
     unchecked: frozenset[str]
     """Labels of calls of the agent's that are sent as they stand."""
     material: Mapping[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from simharness.episode.replay import replay
 from simharness.product.script import SLUG
 from simharness.recording.reader import read_file
-from simharness.reports.check import check_case
+from simharness.reports.check import check_case, check_report
 from simharness.reports.load import read_report
 from simharness.reports.play import play_case
 from simharness.units import SECOND
@@ -31,6 +31,10 @@ accounts = [{ id = 1, title = "A", domain = "a.example" }]
 """
 READ = ("agent", "get_account", "args = { account_id = 1 }")
 WRITE = ("rep", "update_account", 'args = { account_id = 1, fields = { title = "B" } }')
+
+
+CONTROL = '\n[[control]]\ntitle = "of another"\n[[control.actions]]'
+CALL = ('actor = "agent"', 'call = "get_account"', "args = { account_id = 9 }")
 
 
 def action(label: str, when: str, actor: str, call: str, *more: str) -> str:
@@ -156,6 +160,20 @@ def test_what_is_left_out_has_no_answer_to_hold_against_one(wanted: str) -> None
         )
     )  # fmt: skip
     assert list(result.missing) == ["second: left out ($first.id: first was refused (not_found))"]
+
+
+def test_a_control_may_leave_out_what_it_has_from_its_report() -> None:
+    read = action(
+        "second", 'at = "1s"', "rep", "get_account", 'args = { account_id = "$first.id" }'
+    )
+    parts = [
+        *(HEAD, ROWS, action("first", 'at = "0s"', *READ), read, "returns = { id = 1 }", CONTROL),
+        *('label = "first"', 'at = "0s"', *CALL),
+    ]
+    report = read_report(Path("x.toml"), "\n".join(parts).encode())
+    found = check_report(report)
+    assert [[*result.missing] for result in found] == [[], []]
+    assert "second" in found[1].played.skipped
 
 
 def test_a_reference_reaches_into_lists_and_dollars_can_be_written() -> None:
