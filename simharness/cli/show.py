@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     help="One step in full, with its journal rows.",
 )
 @click.option("--all", "whole", is_flag=True, help="With --step: the rows of everybody else, too.")
-@click.option("--truth", is_flag=True, help="Every read of the agent beside the truth.")
+@click.option(
+    "--truth", is_flag=True, help="Every read of the agent beside the truth; a step tells its own."
+)
 @click.option(
     "--messages", is_flag=True, help="The episode as one line of chat JSONL (for transcript:FILE)."
 )
@@ -59,6 +61,12 @@ def command(
     as_json: bool,
 ) -> int:
     """Show what the agent did and saw, and with --truth what was true."""
+    if whole and step is None:
+        raise UsageError("--all is for the rows of one step", "name it with --step N")
+    if messages and (step is not None or truth):
+        raise UsageError(
+            "--messages is the whole episode as a chat", "leave --step and --truth out"
+        )
     record = one_episode(path, episode)
     require_build(record)  # whose rows would else be taken for something that they aren't
     if messages:

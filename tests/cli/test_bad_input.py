@@ -72,6 +72,8 @@ def assert_nothing_was_written(folder: Path) -> None:
             ["run", CRM, "--set", "deals.feed.period=3s", "--set", "deals.feed.period=4s"],
             ["setting 'deals.feed.period' is given twice", "give each knob one value"],
         ),
+        (["show", "x", "--all"], ["--all is for the rows of one step", "with --step N"]),
+        (["show", "x", "--messages", "--step", "1"], ["whole episode", "leave --step and --truth"]),
         (["run", CRM, "--policy", "exprt"], ["no policy of crm/neg", "did you mean 'expert'"]),
         (["run", CRM, "--profile", "prod"], ["no profile of crm", "did you mean 'production'"]),
         (["run", CRM, "--schedule", "lifo"], ["policy 'lifo' is not known", "random:SEED"]),
