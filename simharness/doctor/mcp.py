@@ -16,6 +16,7 @@ import random
 import re
 import shlex
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 from simharness import __version__
@@ -29,6 +30,8 @@ SEED = "seed"
 END_SECONDS = 2.0
 NAMED = re.compile(r"(^|[_-])(id|uuid|handle|token|session|episode)$|[a-z]I[dD]$")
 """How arguments are named that can't be anything but handles."""
+HANDLE = re.compile(r"[\w-]{16,}", re.ASCII)
+"""A text that nobody should guess, by which a server knows an episode."""
 
 
 class Server:
@@ -250,7 +253,7 @@ class McpSession:
             return Turn(observation="")
         turn, told = self._call(begin["name"], {**self._reset, SEED: seed})
         self._handles = self._source.handles(told)
-        return turn
+        return self._without_handles(turn)
 
     def step(self, action: Any) -> Turn:
         """Call a tool."""
@@ -259,10 +262,22 @@ class McpSession:
         if action.get("lacking"):
             required = self._source.tools[name]["inputSchema"]["required"]
             # Where that is all that it needs, it has to lack that.
-            return self._call(name, handles if {*required} - {*handles} else {})[0]
+            given = handles if {*required} - {*handles} else {}
+            return self._without_handles(self._call(name, given)[0])
         # What somebody has given stands; what was drawn can't know of the episode.
         arguments = {**handles, **given} if self._source.given else {**given, **handles}
-        return self._call(name, arguments)[0]
+        return self._without_handles(self._call(name, arguments)[0])
+
+    def _without_handles(self, turn: Turn) -> Turn:
+        """Put the names of handles in their place: who can't be guessed is another each time."""
+        for handles in self._handles.values():
+            for name, value in handles.items():
+                if isinstance(value, str) and HANDLE.fullmatch(value):
+                    told = turn.observation.replace(value, f"<{name}>")
+                    turn = replace(
+                        turn, observation=told, info=turn.info.replace(value, f"<{name}>")
+                    )
+        return turn
 
     def close(self) -> None:
         """End the server."""

@@ -93,6 +93,29 @@ class Asked(Server):
         return {"structuredContent": {"game": "g1"}}
 
 
+@pytest.mark.parametrize(("handle", "hidden"), [("LOJReuCvG5lTYhdGXmCOUA", True), ("g1", False)])
+def test_a_handle_that_nobody_should_guess_is_not_compared(handle: str, hidden: bool) -> None:
+    found = source({"move": {"game": TEXT}})
+    found.begin = {"name": "start"}
+    session = McpSession(found, Naming(handle), [], {}, frozenset())
+    turns = [session.reset(0), session.step({"tool": "move", "arguments": {"game": "x"}})]
+    for turn in turns:
+        assert (handle in turn.observation + turn.info) is not hidden
+        assert ("<game>" in turn.observation and "<game>" in turn.info) is hidden
+        assert "and 7 is left" in turn.observation
+
+
+class Naming(Server):
+    """A server that says in words which game it is."""
+
+    def __init__(self, handle: str) -> None:
+        self.handle = handle
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        text = f"This is {self.handle}, and 7 is left."
+        return {"content": [{"text": text}], "structuredContent": {"game": self.handle}}
+
+
 def sent(found: McpSource, action: dict[str, Any]) -> dict[str, Any]:
     """Give what is sent of an action after a beginning."""
     found.begin = {"name": "start"}
