@@ -19,7 +19,7 @@ from simharness.rollout.audit import files_of, judged
 from simharness.rollout.broken import is_broken
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.key import key_of
-from simharness.rollout.lines import lost_keys
+from simharness.rollout.lines import told_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -133,6 +133,7 @@ def chosen(
     Raises UnknownName where the one that is named isn't there.
     """
     reviews = read_reviews(path) if path.is_dir() else {}
+    told = told_keys(path) if episode is None else []
     known: dict[str, None] = {}
     for file, record in records_of(path, report):
         key = key_of(record)
@@ -159,7 +160,7 @@ def chosen(
             yield trajectory_of(record, item)
         else:
             report.loss.left_out[" and ".join(why)] += 1
-    if path.is_dir() and episode is None and (lost := lost_keys(path, known)):
+    if lost := [key for key in told if key not in known]:
         report.found += len(lost)
         report.loss.left_out[LOST] += len(lost)
         report.loss.problems.append(f"no shard that can be read holds {lost[0]}")

@@ -23,7 +23,7 @@ from simharness.recording.reader import iter_episodes
 from simharness.rollout.broken import is_broken, verdict_of
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.key import key_of
-from simharness.rollout.lines import lost_keys
+from simharness.rollout.lines import told_keys
 from simharness.units import counted
 
 if TYPE_CHECKING:
@@ -183,6 +183,7 @@ def audit(
         limit = LIMIT
     report = Report(str(path), limit, method)
     reviews = read_reviews(path) if path.is_dir() else {}
+    told = told_keys(path) if files is None else []
     seen: set[str] = set()
     with seldom_collected():
         for file in files_of(path) if files is None else files:
@@ -196,9 +197,10 @@ def audit(
                 take(report, file, record, reviews, known or {})
                 if progress is not None:
                     progress(len(report.items))
-    if path.is_dir() and files is None and (lost := lost_keys(path, seen)):
-        told = f"{counted(len(lost), 'episode')} of verdicts.jsonl can be read of no shard"
-        report.damaged.append(f"{told}: H911, {lost[0]}{' and others' if lost[1:] else ''}")
+    # What follows a damaged place of a shard can't be read.
+    if lost := [key for key in told if key not in seen]:
+        text = f"{counted(len(lost), 'episode')} of verdicts.jsonl can be read of no shard"
+        report.damaged.append(f"{text}: H911, {lost[0]}{' and others' if lost[1:] else ''}")
         report.problems.append(report.damaged[-1])
     if not report.items:
         raise RecordingError(

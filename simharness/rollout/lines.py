@@ -15,7 +15,7 @@ from simharness.rollout.block import SHARDS, intact
 from simharness.rollout.line import line_of_record, line_text, read_line
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from simharness.rollout.line import Line
@@ -49,15 +49,13 @@ def read_lines(folder: Path) -> Iterator[Line]:
         raise from_os_error("read", path, error) from error
 
 
-def lost_keys(folder: Path, seen: Container[str]) -> list[str]:
-    """Give the keys of verdicts.jsonl that aren't among those that were read of the shards.
+def told_keys(path: Path) -> list[str]:
+    """Give the keys in the verdicts.jsonl of a run; none of what has no such file.
 
-    What follows a damaged place of a shard can't be read. None where there is no verdicts.jsonl.
+    Ask before the shards are read: a run that goes on writes an episode first, and then its line.
     Raises RecordingError.
     """
-    if not (folder / VERDICTS).is_file():
-        return []
-    return [line["key"] for line in read_lines(folder) if line["key"] not in seen]
+    return [line["key"] for line in read_lines(path)] if (path / VERDICTS).is_file() else []
 
 
 def sort_lines(folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simharness.cli import call
+from simharness.rollout.audit import audit
 from tests.cli.conftest import SHOP
 
 if TYPE_CHECKING:
@@ -241,3 +242,21 @@ def test_what_lies_behind_a_damaged_place_is_counted(
     exported = cli("export", "trl", "r", "-o", "x.jsonl")
     assert exported.code == 0
     assert f"1 damaged; {lost} lost with a damaged shard" in " ".join(exported.out.split())
+
+
+def test_an_episode_that_ends_while_its_run_is_audited_is_not_lost(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("run", "crm/negotiation", "--seed", "0:2", "-o", "r").code in (0, 3)
+    verdicts = Path("r/verdicts.jsonl")
+    line = verdicts.read_text("utf-8").splitlines()[0]
+
+    def more(done: int) -> None:
+        with verdicts.open("a", encoding="utf-8") as file:
+            file.write(line.replace("crm/negotiation:0:", f"crm/negotiation:{7 + done}:") + "\n")
+
+    assert audit(Path("r"), progress=more).problems == []
+    # Told before the shards were read, they are held against them.
+    (problem,) = audit(Path("r")).problems
+    assert problem.startswith("2 episodes of verdicts.jsonl can be read of no shard")
