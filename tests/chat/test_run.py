@@ -16,12 +16,12 @@ from simharness.episode.step import UNHEARD
 from simharness.rollout.breaker import OUTAGE
 from tests.chat.conftest import KEY
 from tests.chat.provider import Reply, Scripted, calls, hang, says, serving, status
-from tests.cli.conftest import Cli, cli, start
+from tests.cli.conftest import Cli, Start, cli, start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["cli"]
+__all__ = ["cli", "start"]
 
 CRM = "crm/negotiation"
 MODEL = "openai:scripted"
@@ -140,14 +140,16 @@ def test_a_refusal_at_the_start_stops_the_run(cli: Cli, tmp_path: Path, workers:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_ctrl_c_ends_a_run_amid_a_long_request(cli: Cli, tmp_path: Path, workers: int) -> None:
+def test_ctrl_c_ends_a_run_amid_a_long_request(
+    start: Start, cli: Cli, tmp_path: Path, workers: int
+) -> None:
     played = 12
 
     def reply(number: int) -> Reply | None:
         return calls(FINISH) if number < played else hang
 
     with serving(Scripted(CRM, range(20), reply)) as scripted:
-        process = start(tmp_path, *run_words(scripted, 20), "--workers", workers)
+        process = start(*run_words(scripted, 20), "--workers", workers)
         while len(scripted.bodies) <= played:
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -14,7 +15,7 @@ import pytest
 from simharness.cli import call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 SHOP = Path(__file__).with_name("shop.py")
 """A product by path; see there which of its scenarios break, and where."""
@@ -97,22 +98,43 @@ def command(*argv: object) -> list[str]:
     return [sys.executable, "-m", "simharness", *map(str, argv)]
 
 
-def start(folder: Path, *argv: object) -> subprocess.Popen[str]:
-    """Start a command as a shell does: in a process group of its own, with Ctrl-C in force.
+class Start(Protocol):
+    """A command in a process of its own that goes on beside the test."""
+
+    def __call__(self, *argv: object) -> subprocess.Popen[str]: ...
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start commands as a shell does: in a process group of its own, with Ctrl-C in force.
 
     A shell without job control starts what it puts into the background with SIGINT ignored, and so
-    are the tests that such a shell starts.
+    are the tests that such a shell starts. What still goes on when the test ends is killed.
     """
-    return subprocess.Popen(
-        command(*argv),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        start_new_session=True,
-        preexec_fn=heed_interrupts,
-    )
+    with ExitStack() as started:
+
+        def run(*argv: object) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                command(*argv),
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                start_new_session=True,
+                preexec_fn=heed_interrupts,
+            )
+            started.enter_context(process)  # closes its pipes and waits for it
+            started.callback(kill_group, process)
+            return process
+
+        yield run
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    """Kill what still runs of a command, its workers too."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def heed_interrupts() -> None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Cli, Recorded, start
-
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
+
+    from tests.cli.conftest import Cli, Recorded, Start
 
 CRM = "crm/negotiation"
 ENOUGH = 70
@@ -25,7 +25,8 @@ ENOUGH = 70
 def verdicts(run: Path) -> list[dict[str, object]]:
     path = run / "verdicts.jsonl"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return [json.loads(line) for line in text.splitlines()]
+    # A line that is being written has no end yet.
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def wait_for(run: Path, episodes: int, process: subprocess.Popen[str]) -> None:
@@ -65,10 +66,10 @@ def assert_readable(cli: Cli, run: Path, at_least: int) -> None:
 
 @pytest.mark.parametrize("episodes", [3, ENOUGH])
 def test_an_interrupted_run_says_where_it_is_and_replays(
-    cli: Cli, tmp_path: Path, episodes: int
+    start: Start, cli: Cli, tmp_path: Path, episodes: int
 ) -> None:
     argv = ("run", CRM, "--seed", "0:100000", "--policy", "null", "--load", "0", "-o", "out")
-    process = start(tmp_path, *argv)
+    process = start(*argv)
     wait_for(tmp_path / "out", episodes, process)
     code, out, err = end(process, signal.SIGINT)
     assert (code, out) == (130, "")
@@ -85,9 +86,11 @@ def test_an_interrupted_run_says_where_it_is_and_replays(
     assert_readable(cli, tmp_path / "out", episodes)
 
 
-def test_a_run_interrupted_while_it_proves_a_fault_replays(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_interrupted_while_it_proves_a_fault_replays(
+    start: Start, cli: Cli, tmp_path: Path
+) -> None:
     argv = ("run", CRM, "--seed", "1:1000", "--load", "8", "--fault", "crm.invalidation-lost")
-    process = start(tmp_path, *argv, "-o", "out")
+    process = start(*argv, "-o", "out")
     wait_for(tmp_path / "out", 2, process)
     code, _, err = end(process, signal.SIGINT)
     assert code == 130
@@ -95,9 +98,11 @@ def test_a_run_interrupted_while_it_proves_a_fault_replays(cli: Cli, tmp_path: P
     assert_readable(cli, tmp_path / "out", 2)
 
 
-def test_a_killed_run_is_readable_and_not_written_over(cli: Cli, tmp_path: Path) -> None:
+def test_a_killed_run_is_readable_and_not_written_over(
+    start: Start, cli: Cli, tmp_path: Path
+) -> None:
     argv = ("run", CRM, "--seed", "0:100000", "--policy", "null", "--load", "0", "-o", "out")
-    process = start(tmp_path, *argv)
+    process = start(*argv)
     wait_for(tmp_path / "out", ENOUGH, process)
     code, out, err = end(process, signal.SIGKILL)
     assert (code, out, err) == (-signal.SIGKILL, "", "")
@@ -111,10 +116,10 @@ def test_a_killed_run_is_readable_and_not_written_over(cli: Cli, tmp_path: Path)
 
 
 def test_an_interrupted_soak_stops_with_130_and_cleans_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    process = start(tmp_path, "soak", "--pings", "1000000", "--users", "10")
+    process = start("soak", "--pings", "1000000", "--users", "10")
     while not list(tmp_path.glob("*/soak.simrec.part")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)

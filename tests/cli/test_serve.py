@@ -13,13 +13,12 @@ import pytest
 
 from tests.adapters.players import CRM
 from tests.adapters.served import Client
-from tests.cli.conftest import start
 
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-    from tests.cli.conftest import Cli
+    from tests.cli.conftest import Cli, Start
 
 SESSION = {"scenario": CRM, "seed": 1}
 
@@ -35,9 +34,9 @@ def address(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_stops_it_and_keeps_what_was_played(
-    tmp_path: Path, cli: Cli, number: signal.Signals, code: int
+    start: Start, tmp_path: Path, cli: Cli, number: signal.Signals, code: int
 ) -> None:
-    process = start(tmp_path, "serve", "http", CRM, "--port", "0", "-o", "run")
+    process = start("serve", "http", CRM, "--port", "0", "-o", "run")
     client = Client(address(process))
     _, ended = client.ask("POST", "/v1/sessions", SESSION)
     finish = {"calls": [{"tool": "finish", "args": {"message": "no", "outcome": "done"}}]}

@@ -25,13 +25,15 @@ from simharness.rollout.pool import Pool
 from simharness.rollout.request import Request
 from simharness.rollout.run import local_engine, resume, run
 from simharness.rollout.worker import BOOT
-from tests.cli.conftest import command, start
+from tests.cli.conftest import Start, command, start
 from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from simharness.rollout.engine import Engine
+
+__all__ = ["start"]
 
 CRM = "crm/negotiation"
 HAZARD = f"{Path(__file__).with_name('hazard.py')}:Hazard"
@@ -104,10 +106,10 @@ ARGV = ("run", CRM, "--seed", "0:150", "--policy", "null", "--load", "0")
 @needs_proc
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(
-    tmp_path: Path, unbroken: dict[str, bytes], workers: int
+    start: Start, tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
     draw = random.Random(workers)  # noqa: S311
-    process = start(tmp_path, *ARGV, "--workers", workers, "-o", "run", "--json")
+    process = start(*ARGV, "--workers", workers, "-o", "run", "--json")
     for _ in range(times(2)):
         wait_for(tmp_path / "run", draw.randrange(140), process)
         for pid in workers_of(process.pid)[:1]:
@@ -121,12 +123,12 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(
 @needs_proc
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_a_run_whose_parent_is_killed_is_resumed_to_the_same_run(
-    tmp_path: Path, unbroken: dict[str, bytes], workers: int
+    start: Start, tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
     draw = random.Random(10 + workers)  # noqa: S311
     argv: Sequence[object] = (*ARGV, "-o", "run")
     for _ in range(times(2)):
-        process = start(tmp_path, *argv, "--workers", workers)
+        process = start(*argv, "--workers", workers)
         have = count(tmp_path / "run")
         wait_for(tmp_path / "run", have + draw.randrange(1, 60), process)
         os.kill(process.pid, signal.SIGKILL)
@@ -139,8 +141,10 @@ def test_a_run_whose_parent_is_killed_is_resumed_to_the_same_run(
 
 
 @needs_proc
-def test_workers_whose_parent_is_killed_end_and_let_go_of_the_run(tmp_path: Path) -> None:
-    process = start(tmp_path, *ARGV, "--workers", 2, "-o", "run")
+def test_workers_whose_parent_is_killed_end_and_let_go_of_the_run(
+    start: Start, tmp_path: Path
+) -> None:
+    process = start(*ARGV, "--workers", 2, "-o", "run")
     wait_for(tmp_path / "run", 10, process)
     orphans = workers_of(process.pid)
     assert len(orphans) == 2
@@ -158,9 +162,9 @@ def state(pid: int) -> str:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_ctrl_c_ends_behind_the_episodes_under_way_and_says_how_to_go_on(
-    tmp_path: Path, unbroken: dict[str, bytes], workers: int
+    start: Start, tmp_path: Path, unbroken: dict[str, bytes], workers: int
 ) -> None:
-    process = start(tmp_path, *ARGV, "--workers", workers, "-o", "run")
+    process = start(*ARGV, "--workers", workers, "-o", "run")
     wait_for(tmp_path / "run", 20, process)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate()

@@ -30,6 +30,16 @@ def test_a_leak_is_found_and_named_by_its_line() -> None:
     assert "bytearray(300_000)" in report.leaks[0]
 
 
+def test_memory_that_was_freed_before_hides_no_leak() -> None:
+    freed = [bytearray(300_000) for _ in range(4_000)]
+    # Every tenth stays, so that the rest can't be given back by lowering the top of the heap.
+    kept = freed[::10]
+    freed.clear()
+    report = soak(f"{WORN}/leak", pings=700, users=0)
+    assert report.failed == 1, report.memory_growth_mb
+    assert len(kept) == 400
+
+
 def test_a_person_who_waits_for_ever_is_found_and_named() -> None:
     report = soak(f"{WORN}/stuck", pings=1500, users=0)
     assert report.failed == 1
