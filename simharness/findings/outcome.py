@@ -1,6 +1,6 @@
 """What was paid against what was done, and by whom; what raised; how the agent ended.
 
-H220, H510, H511, H512, H514, H516, H517, H519, H810, M210, M510, M513, M514.
+H220, H510, H511, H512, H514, H515, H516, H517, H519, H810, M210, M510, M513, M514.
 """
 
 from __future__ import annotations
@@ -68,13 +68,16 @@ def wrong_reward(story: Story) -> Iterator[Finding]:
         return
     done = all(row.values["holds"] for row in grades)
     paid = last.reward >= last.pass_mark
-    if done == paid or any(f.effect is not Effect.NONE for f in stale):
+    # A goal is all or nothing: part of a reward, paid for one that isn't met, is a gradient too.
+    partly = not done and not paid and last.reward > 0
+    if (done == paid and not partly) or any(f.effect is not Effect.NONE for f in stale):
         return
     failed = [row for row in grades if not row.values["holds"]]
     shown = failed[0] if failed else grades[0]
     harmless = not failed or any(row.values["role"] != "footprint" for row in failed)
     evidence = {"reward": last.reward, "goal": done, "predicate": shown.values["predicate"]}
     reward = f"reward {last.reward / 1_000_000:g} was paid"
+    code = "H510" if done else "H515" if partly else "H511" if harmless else "H516"
     found = f"{shown.values['predicate']} ({shown.values['evidence']})"
     if harmless:
         # What a criterion is called says what is asked for, so a failed one is called failed.
@@ -83,7 +86,7 @@ def wrong_reward(story: Story) -> Iterator[Finding]:
     else:
         text = f"{reward} although the agent did what it must not: {found}"
     yield Finding(
-        code="H510" if done else "H511" if harmless else "H516",
+        code=code,
         step=last.step,
         t=shown.t,
         keys=(),
@@ -91,7 +94,7 @@ def wrong_reward(story: Story) -> Iterator[Finding]:
         events=(shown.index,),
         explanation=text,
         mechanism="reward",
-        effect=Effect.HELPED if paid else Effect.HINDERED,
+        effect=Effect.HINDERED if done else Effect.HELPED,
     )
 
 

@@ -214,6 +214,21 @@ def test_whoever_is_paid_and_has_claimed_nothing_took_no_way_around() -> None:
     assert not any(code.startswith("M7") for code in verdict.codes)
 
 
+def test_part_of_a_reward_for_a_goal_that_is_not_met_is_the_harness_helping() -> None:
+    def mail_once(task: Task) -> Generator[Action, Observation, None]:
+        told = yield Call("search_contacts", {"text": ".example"})
+        mail = {"template": "nurture", "subject": "News", "body": "Have you seen this?"}
+        yield Call("send_email", {"contact_id": told.value["ids"][0], **mail})
+        yield Call("finish", {"message": "Over to you.", "outcome": "handed_over"})
+
+    episode, verdict = judged(plan(0, 1, config={"reward.mode": "activity"}), mail_once)
+    assert (episode.reward, episode.passed) == (333_333, False)
+    assert verdict.headline == "harness, H515, proved (open)"
+    assert (verdict.effect, verdict.valid, verdict.score) == ("helped", False, 333_333)
+    (arm,) = verdict.arms
+    assert (arm.repaired, arm.score_before, arm.score) == (("reward",), 333_333, 0)
+
+
 def test_no_pay_for_a_goal_that_is_met_is_the_harness_hindering() -> None:
     unpaid = 0
     for seed in range(8):
@@ -232,7 +247,7 @@ def test_no_pay_for_a_goal_that_is_met_is_the_harness_hindering() -> None:
 def test_a_reward_that_follows_the_goal_is_never_wrong(policy: str) -> None:
     for seed in range(3):
         verdict = judged(plan(seed, 4), policy_named(policy))[1]
-        assert not {"H510", "H511"} & set(verdict.codes)
+        assert not {"H510", "H511", "H515"} & set(verdict.codes)
 
 
 # --- a harness that fails ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""H220, H510 to H512, H514, H516, H517 and H519 over rows written by hand."""
+"""H220, H510 to H512, H514 to H517 and H519 over rows written by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def test_a_goal_that_is_met_is_paid_and_one_that_is_not_is_not() -> None:
         j.grade(holds)
         j.grade(True, role="footprint")
         assert pay(j, 1_000_000) == ([] if holds else [("H511", Effect.HELPED)])
-        assert pay(j, 999_999) == ([("H510", Effect.HINDERED)] if holds else [])
+        assert pay(j, 999_999) == [("H510", Effect.HINDERED) if holds else ("H515", Effect.HELPED)]
+        assert pay(j, 0) == ([("H510", Effect.HINDERED)] if holds else [])
         assert pay(j, None) == []
 
 
