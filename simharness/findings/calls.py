@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Finding
-from simharness.findings.story import is_row
+from simharness.findings.story import is_row, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def silent_timeouts(story: Story) -> Iterator[Finding]:
             step=story.step_of(row.index),
             t=row.t,
             keys=(),
-            evidence={"operation": f"{v['owner']}#{v['n']}", "tool": v["tool"]},
+            evidence={"operation": name_of(v["owner"], v["n"]), "tool": v["tool"]},
             events=(row.index,) if call is None else (call.index, row.index),
             explanation=f"{v['tool']} ran out of time and was answered with an empty success",
             mechanism="timeout",
@@ -58,7 +58,7 @@ def untrue_outcomes(story: Story) -> Iterator[Finding]:
         if row is None or not (call.values["writes"] or row.kind == "TIMEOUT"):
             continue
         commits = story.committed.get(op)
-        name, tool = f"{op[0]}#{op[1]}", call.values["tool"]
+        name, tool = name_of(*op), call.values["tool"]
         if ok and not commits and op not in repeats:
             yield untrue(
                 story,
@@ -107,10 +107,10 @@ def misleading_refusals(story: Story) -> Iterator[Finding]:
             step=story.step_of(row.index),
             t=row.t,
             keys=(),
-            evidence={"operation": f"{op[0]}#{op[1]}", "tool": tool, "told": code, "lock": lock},
+            evidence={"operation": name_of(*op), "tool": tool, "told": code, "lock": lock},
             events=(waited.index, row.index),
             explanation=(
-                f"{tool} of {op[0]}#{op[1]} gave up waiting for the lock {lock} and was refused "
+                f"{tool} of {name_of(*op)} gave up waiting for the lock {lock} and was refused "
                 f"as {code}"
             ),
         )
@@ -278,7 +278,7 @@ def answered_twice(story: Story) -> Iterator[Finding]:
         first = answers.setdefault(op, row)
         if first is not row:
             yield regress(
-                story, row, (first.index, row.index), f"{op[0]}#{op[1]} was answered twice"
+                story, row, (first.index, row.index), f"{name_of(*op)} was answered twice"
             )
     for span in story.steps:
         if span.calls and len(span.results) > len(span.calls):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from simharness.findings.finding import Finding
+from simharness.findings.story import name_of
 from simharness.units import humanize
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def repeated_jobs(story: Story) -> Iterator[Finding]:
         elif v["reason"] == "done" and op in promised:
             first = done.setdefault(op, row)
             if first is not row:
-                job = promised[op].values["job"] or f"{op[0]}#{op[1]}"
+                job = promised[op].values["job"] or name_of(*op)
                 text = f"job {job} of {v['queue']} was done once more"
                 evidence = {"job": job, "queue": v["queue"]}
                 yield repeated(story, row, first, evidence, text, f"queue:{v['queue']}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from simharness.findings.finding import Finding
+from simharness.findings.story import name_of
 from simharness.units import humanize
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def taking(checked: Row | None, first: Row, row: Row) -> list[tuple[Row, str]]:
     `row` is the HOLDEND by which a hold came back after its end, else the HOLD row itself.
     """
     v = first.values
-    who = f"{v['owner']}#{v['n']}"
+    who = name_of(v["owner"], v["n"])
     out: list[tuple[Row, str]] = []
     if row is not first:
         out.append((row, f"the hold of {who} was confirmed after its end at {humanize(row.t)}"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simharness.findings.finding import Finding
+from simharness.findings.story import name_of
 from simharness.units import humanize
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Tenure:
     @property
     def by(self) -> str:
         """Name the operation that it was granted to."""
-        return f"{self.holder}#{self.grant.values['n']}"
+        return name_of(self.holder, self.grant.values["n"])
 
 
 def broken_leases(story: Story) -> Iterator[Finding]:
@@ -87,7 +88,7 @@ def untimely(story: Story, row: Row, tenure: Tenure) -> Iterator[Finding]:
 def outlived(story: Story, row: Row, tenure: Tenure | None) -> Iterator[Finding]:
     """Find a write that was let through although the lease that it rests on had ended."""
     v = row.values
-    writer = f"{v['owner']}#{v['n']}"
+    writer = name_of(v["owner"], v["n"])
     if tenure is not None and (tenure.end is not None or row.t >= tenure.expires):
         end = tenure.end
         ended_at = end.t if end is not None else tenure.expires

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simharness.findings.finding import Finding
+from simharness.findings.story import name_of
 from simharness.units import SECOND, humanize
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def broken_locks(story: Story) -> Iterator[Finding]:
             lock = f"{v['table']}:{v['key']}"
             ended = given_back.get((lock, op))
             if ended is not None:
-                what = f"{named(op)} wrote {lock} after it had given the lock back"
+                what = f"{name_of(*op)} wrote {lock} after it had given the lock back"
                 yield broken(story, row, lock, op, ended.t, (ended.index, row.index), what)
             continue
         lock = v["lock"]
@@ -44,7 +45,7 @@ def broken_locks(story: Story) -> Iterator[Finding]:
         given_back.pop((lock, op), None)
         for other, since in held.items():
             if other != op:
-                what = f"lock {lock} was given to {named(op)} while {named(other)} held it"
+                what = f"lock {lock} was given to {name_of(*op)} while {name_of(*other)} held it"
                 yield broken(story, row, lock, other, row.t, (since.index, row.index), what)
         held[op] = row
     yield from kept_locks(story)
@@ -90,7 +91,7 @@ def ends_of(story: Story) -> dict[Op, Row]:
 
 def kept(story: Story, lock: str, op: Op, taken: Row, answer: Row) -> Finding:
     """Build the finding of a lock that outlives its call."""
-    what = f"{named(op)} had been answered and still held lock {lock}"
+    what = f"{name_of(*op)} had been answered and still held lock {lock}"
     return broken(story, answer, lock, op, answer.t, (taken.index, answer.index), what)
 
 
@@ -116,11 +117,6 @@ def broken(
     )
 
 
-def named(op: Op) -> str:
-    """Name an operation as explanations do."""
-    return f"{op[0]}#{op[1]}"
-
-
 # --- waiting --------------------------------------------------------------------------------------
 
 
@@ -142,7 +138,7 @@ def starved_locks(story: Story) -> Iterator[Finding]:
             circle = circle_of(op, waiting, holder)
             if circle:
                 del waiting[op]
-                what = "which waited for it: " + " -> ".join(named(o) for o in (op, *circle))
+                what = "which waited for it: " + " -> ".join(name_of(*o) for o in (op, *circle))
                 yield starved(story, row, row, what)
         else:
             since = waiting.pop(op, None)
@@ -179,6 +175,7 @@ def starved(story: Story, since: Row, row: Row, what: str) -> Finding:
     """Build an H311."""
     v = since.values
     lock: str = v["lock"]
+    waiter = name_of(v["owner"], v["n"])
     return Finding(
         code="H311",
         step=story.step_of(row.index),
@@ -187,11 +184,11 @@ def starved(story: Story, since: Row, row: Row, what: str) -> Finding:
         evidence={
             "lock": lock,
             "holder": v["holder"],
-            "waiter": f"{v['owner']}#{v['n']}",
+            "waiter": waiter,
             "waited": row.t - since.t,
         },
         events=(since.index,) if since is row else (since.index, row.index),
-        explanation=f"{v['owner']}#{v['n']} waited for lock {lock}, held by {v['holder']}, {what}",
+        explanation=f"{waiter} waited for lock {lock}, held by {v['holder']}, {what}",
         mechanism=f"lock:{lock.partition(':')[0]}",
     )
 

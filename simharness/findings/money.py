@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Finding
 from simharness.findings.leases import late_writers
-from simharness.findings.story import once_a_story
+from simharness.findings.story import name_of, once_a_story
 from simharness.parts.money import shown
 from simharness.units import humanize
 
@@ -133,7 +133,7 @@ def repeated_movements(story: Story) -> Sequence[Repeated]:
             named = "key", v["key"], v["body"], moved.root[0]
             places.append((named, f"under the key {v['key']!a}"))
         if v["of"] and moved.root in story.calls:
-            call = f"by {moved.root[0]}#{moved.root[1]} for {v['of']}"
+            call = f"by {name_of(*moved.root)} for {v['of']}"
             places.append((("call", moved.kind, v["of"], v["amount"], moved.root), call))
         lease = under.get(moved.root, "")
         if v["of"] and lease in leases:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from simharness.findings.causes import causes_of, root_of
 from simharness.findings.finding import Confidence, Effect, Finding
 from simharness.findings.holds import broken_holds, oversold_places
-from simharness.findings.story import AGENT, Story
+from simharness.findings.story import AGENT, Story, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,12 +33,12 @@ def harness_failures(story: Story) -> Iterator[Finding]:
             t=row.t,
             keys=(),
             evidence={
-                "operation": f"{row.values['owner']}#{row.values['n']}",
+                "operation": name_of(row.values["owner"], row.values["n"]),
                 "type": row.values["type"],
             },
             events=(row.index,),
             explanation=(
-                f"the handler of {row.values['owner']}#{row.values['n']} raised "
+                f"the handler of {name_of(row.values['owner'], row.values['n'])} raised "
                 f"{row.values['type']}"
             ),
             effect=Effect.HINDERED,
@@ -170,7 +170,8 @@ def stale_grades(story: Story) -> Iterator[Finding]:
         )
     elif late and late[0].index > grades[-1].index:
         v = late[0].values
-        text = f"the grade was given before {v['owner']}#{v['n']} committed {v['table']}:{v['key']}"
+        by = name_of(v["owner"], v["n"])
+        text = f"the grade was given before {by} committed {v['table']}:{v['key']}"
         yield stale_grade(story, (grades[-1], late[0]), text, Effect.NONE)
 
 
@@ -290,13 +291,13 @@ def others_credit(story: Story) -> Iterator[Finding]:
                 keys=(key.partition(".")[0],),
                 evidence={
                     "key": key,
-                    "by": f"{by[0]}#{by[1]}",
+                    "by": name_of(*by),
                     "predicate": row.values["predicate"],
                     "holds": holds,
                 },
                 events=(*(c.row for c in own[-1:]), final.row, row.index),
                 explanation=(
-                    f"{row.values['predicate']} {done} by what {by[0]}#{by[1]} wrote: it set {key} "
+                    f"{row.values['predicate']} {done} by what {name_of(*by)} wrote: it set {key} "
                     f"last{since}"
                 ),
                 effect=Effect.HELPED if holds and paid else Effect.NONE,

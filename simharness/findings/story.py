@@ -52,6 +52,15 @@ class StepSpan:
     """`(ok, value or error)` of each call, as told."""
 
 
+def name_of(owner: str, n: int) -> str:
+    """Name an operation: `user/1#8` is the eighth of that user.
+
+    The agent's have their step's number: `agent#6` is the call of step 6, `agent#6.2` its second.
+    """
+    step, i = n >> 16, n & 0xFFFF
+    return f"{owner}#{n}" if not step else f"{owner}#{step}.{i + 1}" if i else f"{owner}#{step}"
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One COMMIT row."""
@@ -74,7 +83,7 @@ class Commit:
     @property
     def name(self) -> str:
         """The operation, as owner and number."""
-        return f"{self.owner}#{self.n}"
+        return name_of(self.owner, self.n)
 
     @property
     def changes(self) -> dict[int, Any]:

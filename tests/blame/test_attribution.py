@@ -286,9 +286,9 @@ def test_a_handler_that_raises_makes_the_episode_the_harnesss_and_worth_nothing(
     assert (verdict.valid, verdict.score, verdict.goal) == (False, None, None)
     assert (verdict.proof, verdict.arms) == (Proof.NONE, ())
     (finding,) = (f for f in verdict.findings if f.code == "H810")
-    assert finding.evidence == {"operation": "agent#65536", "type": "KeyError"}
+    assert finding.evidence == {"operation": "agent#1", "type": "KeyError"}
     assert finding.step == 1
-    assert finding.explanation == "the handler of agent#65536 raised KeyError"
+    assert finding.explanation == "the handler of agent#1 raised KeyError"
     assert "KeyError" in verdict.sentence
 
 

@@ -48,7 +48,7 @@ def test_a_write_answered_as_done_that_committed_nothing_is_a_phantom() -> None:
     assert (finding.code, finding.events, finding.t) == ("H121", (call, answer), 9)
     assert (
         finding.explanation
-        == "update_deal of agent#65536 was answered as done and committed nothing"
+        == "update_deal of agent#1 was answered as done and committed nothing"
     )
 
 
@@ -207,7 +207,7 @@ def test_an_operation_has_one_answer() -> None:
     second = j.answer()
     (finding,) = j.found(turned_clocks)
     assert (finding.code, finding.events) == ("H314", (first, second))
-    assert finding.explanation == "agent#65536 was answered twice"
+    assert finding.explanation == "agent#1 was answered twice"
     calls = (("get_deal", "{}"),)
     assert j.codes(turned_clocks, span((True, {}), (True, {}), calls=calls)) == ["H314"] * 2
 

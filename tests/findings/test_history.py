@@ -24,13 +24,13 @@ def test_a_write_that_names_an_old_version_overwrites_what_was_committed_since()
         "key": "deals:7",
         "field": "title",
         "lost": "b",
-        "by": "agent#65536",
+        "by": "agent#1",
         "from": "user/1#8",
         "version": 3,
     }
     assert finding.events == (theirs, mine)
     assert finding.explanation == (
-        "agent#65536 wrote deals:7 v5 over title 'b', which user/1#8 had committed as v3; "
+        "agent#1 wrote deals:7 v5 over title 'b', which user/1#8 had committed as v3; "
         "the write rests on v2, and no conflict was raised"
     )
 
