@@ -9,10 +9,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from simharness.rollout.collector import seldom_collected
+from tests import browser as chromium
 from tests.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from playwright.sync_api import Browser
 
 # How fast examples come says something of the machine and nothing of the code.
 settings.register_profile(
@@ -50,3 +53,19 @@ def seldom() -> Generator[None]:
     """Tests run episodes, and collecting their garbage as usual takes a fifth of the time."""
     with seldom_collected():
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = chromium.what_is_missing()
+    if missing and os.environ.get(chromium.SWITCH) != "required":
+        for item in items:
+            if "browser" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Generator[Browser]:
+    """One browser for whatever tests of pages a process gets: it can't start a second."""
+    assert not chromium.what_is_missing(), chromium.what_is_missing()
+    with chromium.started() as started:
+        yield started

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "extras", "units", "values"),
+    ("errors", "extras", "memory", "units", "values"),
     ("kernel",),
     ("sandbox",),
     ("parts",),
@@ -29,7 +29,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("env",),
     ("lint",),
     ("reports",),
-    ("explore",),
     ("rollout",),
     ("selfcheck",),
     ("validate",),

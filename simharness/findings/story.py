@@ -58,7 +58,9 @@ def name_of(owner: str, n: int) -> str:
     The agent's have their step's number: `agent#6` is the call of step 6, `agent#6.2` its second.
     """
     step, i = n >> 16, n & 0xFFFF
-    return f"{owner}#{n}" if not step else f"{owner}#{step}.{i + 1}" if i else f"{owner}#{step}"
+    if owner != AGENT or not step:
+        return f"{owner}#{n}"
+    return f"{owner}#{step}.{i + 1}" if i else f"{owner}#{step}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ of this package, and is named by the lines that allocated it, in a second world 
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import linecache
-import os
-import resource
 import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from simharness.memory import settled
 
 if TYPE_CHECKING:
     from simharness.episode.episode import Episode
@@ -26,25 +25,6 @@ PING_BYTES = 1_000
 SLACK_BYTES = 16_000_000
 """What a process may take besides: arenas of the allocator, modules imported late."""
 NAMED = 3
-STATM = Path("/proc/self/statm")
-
-
-def resident() -> int:
-    """Give the memory of this process in bytes; where only its peak is known, that."""
-    try:
-        return int(STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def give_back() -> None:
-    """Have the C library give back what it keeps for later, where it can.
-
-    Memory that was freed and stays with the process hides a leak: what leaks is put there first.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +48,9 @@ class Size:
 
 def size_of(episode: Episode, pings: int) -> Size:
     """Measure a world."""
-    gc.collect()
-    give_back()
     tables = [store.table for store in episode.product.stores.values()]
     versions = sum(len(t.rows) + sum(map(len, t.history.values())) for t in tables)
-    return Size(pings, resident(), versions)
+    return Size(pings, settled(), versions)
 
 
 class Allocations:

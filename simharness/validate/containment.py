@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import resource
 import sys
 import threading
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simharness.episode.play import drive, raw_call, task_of
 from simharness.errors import UsageError
+from simharness.memory import settled
 from simharness.validate.check import Check, Result, decided, skipped
 from simharness.validate.plays import harmless, harmless_call
 
@@ -274,12 +273,11 @@ def resource_bounds(subject: Subject) -> Result:
     """Play one seed some times more, and look what is left behind: threads, files, memory."""
     seed = subject.seeds[0]
     subject.play(seed, subject.player)
-    gc.collect()
-    threads, files, memory = threading.active_count(), open_files(), memory_kb()
+    memory = settled()
+    threads, files = threading.active_count(), open_files()
     for _ in range(EPISODES_WATCHED):
         subject.play(seed, subject.player)
-    gc.collect()
-    grown = (memory_kb() - memory) // 1024
+    grown = (settled() - memory) >> 20
     measured: dict[str, Any] = {
         "episodes": EPISODES_WATCHED,
         "threads": threading.active_count() - threads,
@@ -293,18 +291,6 @@ def resource_bounds(subject: Subject) -> Result:
     if grown > GROWTH_MAX_MB:
         wrong.append(f"{EPISODES_WATCHED} episodes of one seed take {grown} MB more than the first")
     return decided(measured, wrong)
-
-
-STATM = "/proc/self/statm"
-
-
-def memory_kb() -> int:
-    """Give the memory that this process has, or where the system doesn't tell, the most it had."""
-    if os.path.exists(STATM):
-        with open(STATM, encoding="ascii") as file:
-            return int(file.read().split()[1]) * resource.getpagesize() // 1024
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most // 1024 if sys.platform == "darwin" else most
 
 
 def open_files() -> int | None:

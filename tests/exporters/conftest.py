@@ -17,12 +17,9 @@ from simharness.episode.messages import chat_messages
 from simharness.exporters.text import SURROGATE
 from simharness.product.registry import load_product
 from simharness.recording.reader import read_file
-from tests.review import conftest as review
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-    from playwright.sync_api import Browser
 
     from simharness.api import Action, Observation, Task
 
@@ -47,16 +44,6 @@ def reader(name: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module(name)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Generator[Browser]:
-    missing = review.what_is_missing()
-    if missing and os.environ.get(review.SWITCH) != "required":
-        pytest.skip(missing)
-    assert not missing, missing
-    with review.started() as chromium:
-        yield chromium
 
 
 def hostile(task: Task) -> Generator[Action, Observation, None]:

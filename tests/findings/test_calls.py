@@ -47,8 +47,7 @@ def test_a_write_answered_as_done_that_committed_nothing_is_a_phantom() -> None:
     (finding,) = j.found(untrue_outcomes, span((True, deal(1))))
     assert (finding.code, finding.events, finding.t) == ("H121", (call, answer), 9)
     assert (
-        finding.explanation
-        == "update_deal of agent#1 was answered as done and committed nothing"
+        finding.explanation == "update_deal of agent#1 was answered as done and committed nothing"
     )
 
 

@@ -3,10 +3,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import os
-import shutil
 from base64 import b64decode
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,51 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 PRODUCTS = ("crm", "helpdesk", "ide", "marketplace")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SWITCH = "SIMHARNESS_BROWSER"
-"""`required` fails where a browser is missing, `off` asks for none, else tests are skipped."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    missing = what_is_missing()
-    if missing and os.environ.get(SWITCH) != "required":
-        for item in items:
-            if "browser" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.skip(reason=missing))
-
-
-def what_is_missing() -> str:
-    if os.environ.get(SWITCH) == "off":
-        return f"no browser is wanted ({SWITCH}=off)"
-    if importlib.util.find_spec("playwright") is None:
-        return "playwright is missing: pip install -e '.[dev]'"
-    if browser_path() is None:
-        return "no Chromium on the path: apt-get install chromium"
-    return ""
-
-
-def browser_path() -> str | None:
-    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
-
-
-@contextmanager
-def started() -> Generator[Browser]:
-    """A browser without a window."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser_path(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Generator[Browser]:
-    assert not what_is_missing(), what_is_missing()
-    with started() as chromium:
-        yield chromium
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from simharness.review.build import Built, build
 from simharness.review.page import page as write_page
-from tests.review.conftest import record_showcases, settle, started
+from tests.browser import started
+from tests.review.conftest import record_showcases, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
