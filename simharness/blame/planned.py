@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simharness.errors import UsageError
 from simharness.findings.finding import Effect, Finding
+from simharness.kernel.draws import Draws
 from simharness.product.product import find_fault
 from simharness.product.registry import load_scenario
+from simharness.product.scenario import instance_of
 from simharness.units import humanize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simharness.blame.case import Case
+    from simharness.episode.plan import Plan
 
 FAULT = "fault/"
 """How the journal calls a fault."""
@@ -50,6 +54,22 @@ def undeclared_faults(case: Case) -> Iterator[Finding]:
         )
 
 
+def as_drawn(plan: Plan) -> bool:
+    """Tell whether no value of the instance is another than the seed draws.
+
+    The plan of a recording holds all of them, given or drawn.
+    """
+    if not plan.pins:
+        return True
+    _, scenario = load_scenario(plan.scenario)
+    if scenario.bound(plan.pins) is not scenario:
+        return False
+    try:
+        return instance_of(scenario, Draws(plan.seed), {}) == plan.pins
+    except UsageError:
+        return False  # It has a text, which is always given.
+
+
 def failing_reference(case: Case) -> Finding | None:
     """Find the reference that misses the goal in a world that nobody made harder; None otherwise.
 
@@ -59,9 +79,9 @@ def failing_reference(case: Case) -> Finding | None:
     plan = case.plan
     if case.policy is None or case.policy is not case.reference or case.goal is not False:
         return None
-    if plan.faults or plan.config or plan.pins or plan.profile or plan.load > LOAD_MAX:
+    if plan.faults or plan.config or plan.profile or plan.load > LOAD_MAX:
         return None
-    if plan.steps_max or plan.ticks_max:
+    if plan.steps_max or plan.ticks_max or not as_drawn(plan):
         return None
     missed = next(row for row in case.story.grades() if not row.values["holds"])
     return Finding(

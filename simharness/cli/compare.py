@@ -41,8 +41,16 @@ def page(found: Comparison) -> None:
     table(
         ("", "both", "before", "after", "neither", "p", "change"),
         [
-            (what, p.both, p.lost, p.gained, p.neither, f"{p.p:.3f}", p.change)
-            for what, p in (("harness failed", found.failures), ("paid in full", found.paid))
+            (
+                what,
+                p.both,
+                p.lost,
+                p.gained,
+                p.neither,
+                "<0.001" if p.p < 0.0005 else f"{p.p:.3f}",
+                p.change,
+            )
+            for what, p in (("harness failed", found.failures), ("reward earned", found.paid))
         ],
     )
     for one, other in found.flipped[:FLIPPED_SHOWN]:
@@ -50,10 +58,15 @@ def page(found: Comparison) -> None:
     if len(found.flipped) > FLIPPED_SHOWN:
         wrapped(f"and {len(found.flipped) - FLIPPED_SHOWN} more; --json has all")
     if found.worse:
-        names = ("failures of the harness", "full rewards")
+        names = ("failures of the harness", "earned rewards")
         changes = (found.failures.change, found.paid.change)
         worse = [name for name, c in zip(names, changes, strict=True) if c is Change.WORSE]
         click.echo(click.style(f"  worse: {', '.join(worse)}", fg="red"))
+
+
+def chance(p: float) -> str:
+    """Show a p; the smallest as no more than smaller than what is shown."""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
 
 
 def told(line: Line) -> str:

@@ -39,7 +39,7 @@ from simharness.product.fault import arm
 from simharness.product.goal import Criterion, Ending, score
 from simharness.product.product import Product, find_fault, resolve_settings
 from simharness.product.registry import load_scenario
-from simharness.product.scenario import Drawing, Instance, Scenario
+from simharness.product.scenario import Instance, Scenario, instance_of
 from simharness.product.tool import AS_OF, BadArgument, Renderer, ToolSpec
 from simharness.recording.recorder import ABORTED, TERMINATED, TRUNCATED, Recorder, Teller
 from simharness.recording.writer import FrameLog, Sink
@@ -135,9 +135,7 @@ class Episode:
         # Think times and instance are drawn apart from the world: a replay takes both from the
         # recording.
         self._own_draws = world.draws.twin()
-        drawing = Drawing(Stream(self._own_draws, "instance", 0), plan.pins)
-        scenario.draw(drawing)
-        self.instance: Instance = drawing.finish()
+        self.instance: Instance = instance_of(scenario, self._own_draws, plan.pins)
         identity = scenario.start(self.product, self.instance)
         check_identity(self.product, identity, plan)
         self.agent = Actor(world, scenario.agent, identity, audited=True)

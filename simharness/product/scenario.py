@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from simharness.errors import UnknownName, UsageError
 from simharness.kernel.calendar import instant
+from simharness.kernel.draws import Stream
 from simharness.product.goal import score
 from simharness.units import HOUR, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from simharness.kernel.draws import Stream
+    from simharness.kernel.draws import Draws
     from simharness.kernel.operation import Operation
     from simharness.parts.row import Row
     from simharness.product.goal import Criterion, Ending
@@ -207,3 +208,13 @@ class Scenario(Generic[P]):
 
     def answered(self, op: Operation, ok: bool, value: object) -> None:
         """Hear of the answer to a call of the agent's."""
+
+
+def instance_of(scenario: Scenario[Any], draws: Draws, pins: Mapping[str, Value]) -> Instance:
+    """Draw the instance of a scenario, but for the values that are given.
+
+    Raises UsageError for a value that isn't possible.
+    """
+    drawing = Drawing(Stream(draws, "instance", 0), pins)
+    scenario.draw(drawing)
+    return drawing.finish()

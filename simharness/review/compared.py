@@ -16,7 +16,8 @@ def compared_of(comparison: Comparison, entries: Sequence[dict[str, Any]]) -> di
     """Give what the page says of a comparison, and mark the entries of the pairs that differ.
 
     A marked entry has `before`, what had come of it, and `change`: fixed or broken by whether the
-    harness failed, gained or lost by whether the reward was paid in full.
+    harness failed, gained or lost by whether the reward was earned: paid in full, the harness
+    not having failed.
     """
     flipped = {(o.scenario, o.seed, o.policy): (one, o) for one, o in comparison.flipped}
     for entry in entries:
@@ -36,6 +37,6 @@ def changes(before: Line, after: Line) -> list[str]:
     out: list[str] = []
     if before.failed != after.failed:
         out.append("fixed" if before.failed else "broken")
-    if before.paid != after.paid:
-        out.append("lost" if before.paid else "gained")
+    if before.earned != after.earned:
+        out.append("lost" if before.earned else "gained")
     return out

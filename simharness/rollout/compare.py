@@ -53,9 +53,12 @@ class Line:
         return self.kind == Class.HARNESS
 
     @property
-    def paid(self) -> bool:
-        """Whether the reward was paid in full."""
-        return self.score is not None and self.score >= 1
+    def earned(self) -> bool:
+        """Whether the reward was paid in full, and not by a failure of the harness.
+
+        A reward for nothing is none to lose: to mend the grader that paid it is no harm.
+        """
+        return self.score is not None and self.score >= 1 and not self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class Comparison:
     failures: Pairs
     """Episodes that the harness failed."""
     paid: Pairs
-    """Episodes with a full reward."""
+    """Episodes with a full reward, in which the harness did not fail."""
     flipped: tuple[tuple[Line, Line], ...]
     """Pairs that differ in either, in the order of the run before."""
 
@@ -159,8 +162,8 @@ def compare(before: Path, after: Path) -> Comparison:
         only_before=len(one) - len(pairs),
         only_after=len(other) - len(pairs),
         failures=counted(pairs, lambda line: line.failed, wanted=False),
-        paid=counted(pairs, lambda line: line.paid, wanted=True),
-        flipped=tuple(p for p in pairs if p[0].failed != p[1].failed or p[0].paid != p[1].paid),
+        paid=counted(pairs, lambda line: line.earned, wanted=True),
+        flipped=tuple(p for p in pairs if p[0].failed != p[1].failed or p[0].earned != p[1].earned),
     )
 
 

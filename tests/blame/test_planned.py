@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import simharness as sh
 from simharness.blame.attribution import judge, judge_record
 from simharness.blame.case import case_of
 from simharness.blame.planned import failing_reference, undeclared_faults
@@ -19,6 +20,8 @@ from simharness.recording.writer import FrameLog
 from tests.blame.plays import CLEARED, LOST, plan, played, policy_named
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from simharness.blame.case import Case
@@ -107,6 +110,20 @@ def test_a_reference_that_misses_the_goal_in_a_plain_world_is_the_tasks_fault(
     assert (verdict.kind, verdict.primary) == (Class.HARNESS, "H513")
     assert "the moon is there (it isn't)" in verdict.sentence
     assert not verdict.valid
+
+
+def test_the_recording_of_such_a_reference_says_so_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ask_for_more(monkeypatch)
+    live = sh.run("crm/negotiation", seed=3)
+    live.episode.save(tmp_path / "live.simrec")
+    assert live.verdict.primary == "H513"
+    assert sh.audit(tmp_path / "live.simrec") == live.verdict
+    pinned = sh.run("crm/negotiation", seed=3, config=CLEARED)
+    pinned.episode.save(tmp_path / "pinned.simrec")
+    assert "H513" not in pinned.verdict.codes
+    assert sh.audit(tmp_path / "pinned.simrec") == pinned.verdict
 
 
 def test_a_reference_may_fail_where_something_was_put_in_its_way(

@@ -31,7 +31,7 @@ def test_a_run_that_got_worse_exits_1_and_its_flips_are_listed(cli: Cli) -> None
     verdicts("new", *((k, BROKEN if i < 6 else OK) for i, k in enumerate(keys(range(22)))))
     told = cli("compare", "old", "new")
     assert told.code == 1
-    assert "worse: failures of the harness, full rewards" in told.out
+    assert "worse: failures of the harness, earned rewards" in told.out
     assert "crm/negotiation:5 ok, reward 1.0 -> harness H112, reward 0.0" in told.out
     assert max(map(len, told.out.splitlines())) <= 80
     record: Any = cli("compare", "old", "new", "--json").json()
@@ -41,6 +41,18 @@ def test_a_run_that_got_worse_exits_1_and_its_flips_are_listed(cli: Cli) -> None
     assert [flip["seed"] for flip in record["flipped"]] == list(range(6))
     back: Any = cli("compare", "new", "old", "--json")
     assert (back.code, back.json()["paid"]["change"]) == (0, "better")
+
+
+def test_to_mend_a_grader_that_pays_for_nothing_makes_nothing_worse(cli: Cli) -> None:
+    for_nothing = {"class": "harness", "primary": "H511", "score": 1.0}
+    unpaid = {"class": "model", "primary": "M312", "score": 0.0}
+    verdicts("old", *((key, for_nothing) for key in keys(range(20))))
+    verdicts("new", *((key, unpaid) for key in keys(range(20))))
+    told = cli("compare", "old", "new")
+    assert (told.code, "worse" in told.out, "<0.001" in told.out) == (0, False, True)
+    record: Any = cli("compare", "old", "new", "--json").json()
+    assert record["failures"]["change"] == "better"
+    assert (record["paid"]["neither"], record["paid"]["only_before"]) == (20, 0)
 
 
 def test_five_flips_are_too_few_to_show_a_difference(cli: Cli) -> None:
