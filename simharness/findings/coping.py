@@ -87,8 +87,10 @@ def no_recovery(account: Account) -> Iterator[Finding]:
         key = account.target(turn)
         later = list(account.after(turn))
         tried = any(t.tool == turn.tool and account.target(t) == key for t in later)
+        # A list of what belongs to the row is a look too, and so is one that was refused.
         looked = any(s.turn.step > turn.step for s in account.shown(key)) or any(
-            key and asks_again(t) and not t.writes and account.target(t) == key for t in later
+            key and not t.writes and (t.ok or asks_again(t)) and account.target(t) == key
+            for t in later
         )
         reacted = tried or looked or refused_before(account, turn) >= RETRIES
         if not (reacted or (out_of_budget and not later)):

@@ -9,6 +9,7 @@ from simharness.findings.known import says
 from simharness.findings.outcome import wrong_reward
 from simharness.findings.story import AGENT
 from simharness.findings.turns import SPEECH, Account, Turn, concerned, named_in, split
+from simharness.parts.row import SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,14 +19,23 @@ if TYPE_CHECKING:
 WAIT_PER_CENT = 20
 """From this share of waiting on, the environment answers for the budget as well."""
 PAID_FOR_NOTHING = ("H511", "H516")
+FINISH = "finish"
 GAVE_UP = ("refused", "handed_over", "impossible")
 
 
 def wrong_writes(account: Account) -> Iterator[Finding]:
-    """M211 and M312: the write that a criterion rests on came out wrong, or before its turn."""
+    """M211 and M312: what a criterion rests on came out wrong, or before its turn."""
     for grade in account.failed:
-        turn = last_write(account, grade) if grade.values["role"] == "goal" else None
-        if turn is None or crossed(account, turn, concerned(grade)):
+        turn = ending(account, grade)
+        if turn is None:
+            turn = last_write(account, grade)
+        elif gave_up(account):
+            turn = None  # M514 says so.
+        if (
+            grade.values["role"] != "goal"
+            or turn is None
+            or crossed(account, turn, concerned(grade))
+        ):
             continue
         evidence = grade.values["evidence"]
         early = says(evidence, "order")
@@ -35,8 +45,44 @@ def wrong_writes(account: Account) -> Iterator[Finding]:
             turn,
             concerned(grade),
             f"{turn.tool} {how}: {evidence}",
+            advisory=in_passing(account, turn, grade),
             predicate=grade.values["predicate"],
         )
+
+
+def in_passing(account: Account, turn: Turn, grade: Row) -> bool:
+    """Tell whether a call set what a criterion rests on only along with what it was for.
+
+    So a claim opens a new ticket: another column was changed as well, and no argument asked for the
+    value of this one.
+    """
+    asked = list(turn.args.values())
+    for key in grade.values["keys"]:
+        place, _, column = key.partition(".")
+        for commit in turn.commits:
+            if f"{commit.table}:{commit.key}" != place or not commit.before:
+                continue
+            changed = {
+                name: value
+                for number, value in commit.changes.items()
+                if (name := account.story.column(commit.table, number)) not in SYSTEM_COLUMNS
+            }
+            if len(changed) > 1 and column in changed and changed[column] not in asked:
+                return True
+    return False
+
+
+def ending(account: Account, grade: Row) -> Turn | None:
+    """Give the call that ended the episode, where a criterion is about that and about no row."""
+    if grade.values["keys"] or not says(grade.values["evidence"], "ending"):
+        return None
+    last = account.turns[-1] if account.turns else None
+    return last if last is not None and last.tool == FINISH else None
+
+
+def gave_up(account: Account) -> bool:
+    """Tell whether an agent ended it with what it had not done."""
+    return account.end is not None and account.end.values["outcome"] in GAVE_UP
 
 
 def crossed(account: Account, turn: Turn, rows: list[str]) -> bool:
@@ -50,15 +96,12 @@ def last_write(account: Account, grade: Row) -> Turn | None:
 
     Of many rows, only those count that the evidence names, if it names any: the others are as they
     should be. For a criterion without keys: that named a row of its evidence, and has no other
-    criterion's key; none where what is wrong is that the agent gave up.
+    criterion's key.
     """
     rows, evidence = concerned(grade), grade.values["evidence"]
     told = set(named_in(evidence))
     keys = grade.values["keys"]
     keys = [key for key in keys if key.partition(".")[0] in told] or keys
-    gave_up = account.end is not None and account.end.values["outcome"] in GAVE_UP
-    if not keys and gave_up and says(evidence, "ending"):
-        return None
     for turn in reversed(account.writes):
         if any(account.committed(turn, key) for key in keys):
             return turn
@@ -88,6 +131,8 @@ def missed(account: Account) -> Iterator[Finding]:
 
 def attempted(account: Account, grade: Row) -> bool:
     """Tell whether a call tried, or did, what a criterion asks for."""
+    if ending(account, grade) is not None:
+        return True
     keys = grade.values["keys"]
     rows = concerned(grade)
     for turn in account.writes:

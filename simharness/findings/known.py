@@ -57,9 +57,14 @@ class Known:
         while self._pending and self._pending[0].step < turn.step:
             told = self._pending.pop(0)
             self.learn(told.exchange.value)
-            for key in self._account.shown_by(told):
-                table, number = split(key)
+            shown = [split(key) for key in self._account.shown_by(told)]
+            for table, number in shown:
                 self._ids[number].add(table)
+            # What a key of idempotency had answered before is a row that nothing read or wrote now.
+            value = told.exchange.value
+            own = value.get("id") if isinstance(value, Mapping) else None
+            if type(own) is int and own not in [number for _, number in shown]:
+                self._ids[own].add("")
         self._pending.append(turn)
         return self
 
