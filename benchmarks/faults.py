@@ -89,7 +89,7 @@ TWIN: dict[str, dict[str, Any]] = {
     "marketplace.no-slot-lock": SLOW,
     "marketplace.overwrite": SLOW,
     "marketplace.coupon-race": SLOW,
-    "marketplace.late-payment": {"hold.ttl": "60s"},
+    "marketplace.late-payment": {"hold.ttl": "120s"},
     "helpdesk.gateway-retry": {"gateway.latency": ["2s", "12s"], "gateway.timeout": "5s"},
     "helpdesk.refund-race": SLOW,
     "helpdesk.claim-race": SLOW,

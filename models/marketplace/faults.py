@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         id="marketplace.late-payment",
         doc="a payment that comes after the hold's end is booked without a look at the places",
-        knobs={"hold.late_payment": "accept", "hold.ttl": "60s"},
+        knobs={"hold.late_payment": "accept", "hold.ttl": "120s"},
         seduces="dawdle",
     ),
     Fault(

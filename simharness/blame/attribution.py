@@ -16,6 +16,7 @@ from simharness.blame.verdict import Class, Proof, Verdict
 from simharness.findings.detect import harness_findings
 from simharness.findings.finding import Confidence, Effect, Finding, packable
 from simharness.findings.model import primary_of
+from simharness.product.goal import MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,8 +77,8 @@ def judge_case(case: Case) -> Verdict:
     decisive = [f for f in against if f.effect is not Effect.NONE]
     if decisive:
         primary = min(decisive, key=priority)
-        beside = [f for f in model_findings(case) if f.code.startswith(BESIDE_HARNESS)]
         proof = proved.proof if primary.confidence is Confidence.PROVED else Proof.NONE
+        beside = besides(case, proved if proof is not Proof.NONE else None)
         return verdict(
             case, proved, Class.HARNESS, primary.code, (*found, *beside), primary.explanation, proof
         )
@@ -117,6 +118,20 @@ def judge_case(case: Case) -> Verdict:
         (*found, *models),
         "nothing found explains the outcome",
     )
+
+
+def besides(case: Case, proved: Proved | None) -> list[Finding]:
+    """Give what stands of the model beside a failure of the harness, which may be `proved`.
+
+    Where the repaired world reached the goal, what the goal lacked is no wrong act of the agent's.
+    """
+    mended = proved is not None and any(arm.flips and arm.score == MILLION for arm in proved.arms)
+    return [
+        f
+        for f in model_findings(case)
+        if f.code.startswith(BESIDE_HARNESS)
+        and not (mended and f.code.startswith("M2") and f.effect is not Effect.NONE)
+    ]
 
 
 def external(case: Case, code: str, cause: str) -> Verdict:

@@ -25,29 +25,33 @@ GAVE_UP = ("refused", "handed_over", "impossible")
 
 def wrong_writes(account: Account) -> Iterator[Finding]:
     """M211 and M312: what a criterion rests on came out wrong, or before its turn."""
-    for grade in account.failed:
-        turn = ending(account, grade)
-        if turn is None:
-            turn = last_write(account, grade)
-        elif gave_up(account):
-            turn = None  # M514 says so.
-        if (
-            grade.values["role"] != "goal"
-            or turn is None
-            or crossed(account, turn, concerned(grade))
-        ):
+    failed = [grade for grade in account.failed if grade.values["role"] == "goal"]
+    for grade in failed:
+        last = ending(account, grade)
+        if last is not None and gave_up(account):
+            continue  # M514 says so.
+        turn = last or last_write(account, grade)
+        if turn is None or crossed(account, turn, concerned(grade)):
             continue
         evidence = grade.values["evidence"]
         early = says(evidence, "order")
         how = "came before its turn" if early else "did not do what the task asks for"
+        # Of a task that wasn't done, no ending is right: it explains what it alone spoiled.
+        beside = last is not None and len(failed) > 1
         yield account.noted(
             "M312" if early else "M211",
             turn,
             concerned(grade),
             f"{turn.tool} {how}: {evidence}",
-            advisory=in_passing(account, turn, grade),
+            advisory=beside or in_passing(account, turn, grade),
             predicate=grade.values["predicate"],
         )
+
+
+def crossed(account: Account, turn: Turn, rows: list[str]) -> bool:
+    """Tell whether somebody else changed a row unseen before a call, or a later one about rows."""
+    later = (t for t in account.writes if not set(rows).isdisjoint(account.named(t)))
+    return any(account.changed_unseen(t) for t in (turn, *later) if t.step >= turn.step)
 
 
 def in_passing(account: Account, turn: Turn, grade: Row) -> bool:
@@ -83,12 +87,6 @@ def ending(account: Account, grade: Row) -> Turn | None:
 def gave_up(account: Account) -> bool:
     """Tell whether an agent ended it with what it had not done."""
     return account.end is not None and account.end.values["outcome"] in GAVE_UP
-
-
-def crossed(account: Account, turn: Turn, rows: list[str]) -> bool:
-    """Tell whether somebody else changed a row unseen before a call, or a later one about rows."""
-    later = (t for t in account.writes if not set(rows).isdisjoint(account.named(t)))
-    return any(account.changed_unseen(t) for t in (turn, *later) if t.step >= turn.step)
 
 
 def last_write(account: Account, grade: Row) -> Turn | None:
