@@ -14,7 +14,15 @@ from simharness.blame.sightings import Sighting, sightings
 from simharness.blame.verdict import told as told_verdict
 from simharness.cli.files import name_of, one_episode
 from simharness.cli.lanes import print_lanes
-from simharness.cli.output import counted, cut, emit_json, reward_number, reward_text, table
+from simharness.cli.output import (
+    columns_of_terminal,
+    counted,
+    cut,
+    emit_json,
+    reward_number,
+    reward_text,
+    table,
+)
 from simharness.cli.truth import codes_of, keys_of, print_truth, tell_verdict, truth_table
 from simharness.episode.inputs import read_inputs
 from simharness.episode.messages import chat_messages
@@ -24,6 +32,7 @@ from simharness.errors import UsageError
 from simharness.findings.story import AGENT, story_of_record
 from simharness.product.registry import load_scenario
 from simharness.recording.rows import Rows, Told, read_rows
+from simharness.review.text import visible
 from simharness.units import format_duration
 
 if TYPE_CHECKING:
@@ -32,6 +41,13 @@ if TYPE_CHECKING:
     from simharness.episode.step import Input
     from simharness.kernel.journal import Row
     from simharness.recording.reader import EpisodeRecord
+
+DID_MIN = 60
+"""Characters of an action in the list of steps."""
+BESIDE_DID = 56
+"""What the other columns of that list take; a wider terminal shows more of the action."""
+LINE = 96
+"""Characters of a line of one step in full."""
 
 
 @click.command("show")
@@ -91,7 +107,7 @@ def command(
         faults = list(map(str, faults_of(record)))
         print_lanes(story_of_record(record, product), seen, faults, keys_of(record.verdict))
         overview(rows, inputs, seen, codes_of(record.verdict))
-    tell_verdict(record.verdict)
+    tell_verdict(record.verdict, record.complete)
     return 0
 
 
@@ -122,13 +138,14 @@ def overview(
 ) -> None:
     """One line a step, with what was found at it."""
     stale = {s.step for s in seen if s.age}
+    room = max(DID_MIN, (columns_of_terminal() or 0) - BESIDE_DID)
     lines: list[tuple[object, ...]] = []
     for told, given in zip(rows.steps, inputs, strict=False):
         lines.append(
             (
                 told.step,
                 format_duration(told.t),
-                did(given),
+                cut(did(given), room),
                 got(told),
                 " ".join([*(["STALE"] if told.step in stale else []), *codes.get(told.step, ())]),
             )
@@ -137,11 +154,10 @@ def overview(
 
 
 def did(given: Input) -> str:
-    """Show an action in a few words."""
+    """Show an action in a line."""
     if given.kind == "calls":
-        shown = ", ".join(f"{c.tool} {c.arguments}" for c in given.calls)
-        return cut(ascii(shown)[1:-1], 60)
-    return cut(f"text: {ascii(given.text)[1:-1]}", 60) if given.kind == "text" else "went away"
+        return visible(", ".join(f"{c.tool} {c.arguments}" for c in given.calls), keep="")
+    return f"text: {visible(given.text, keep='')}" if given.kind == "text" else "went away"
 
 
 def got(told: Told) -> str:
@@ -172,16 +188,17 @@ def one_step(
     given = next(i for i in inputs if i.step == step)
     end = next((t.first for t in rows.steps if t.step == step + 1), len(rows.rows))
     click.echo(f"step {step}, sent {format_duration(given.at)}, answered {format_duration(told.t)}")
-    click.echo(f"  did: {did(given)}")
+    for line in textwrap.wrap(did(given), LINE, break_on_hyphens=False):
+        click.echo(f"  did: {line}")
     for _, value in told.results:
         text = json.dumps(value, ensure_ascii=True)
-        for line in textwrap.wrap(text, 96, break_on_hyphens=False):
+        for line in textwrap.wrap(text, LINE, break_on_hyphens=False):
             click.echo(f"  told: {line}")
     truth_table([s for s in seen if s.step == step])
     found = rows.rows[told.first : end]
     shown = found if whole else about_agent(found)
     for row in shown:
-        click.echo(f"  {ascii(str(row))[1:-1]}")
+        click.echo(f"  {visible(str(row), keep='')}")
     if len(shown) < len(found):
         others = counted(len(found) - len(shown), "row")
         click.echo(f"  ({others} of others; --all shows them)")

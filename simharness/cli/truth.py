@@ -145,10 +145,13 @@ def tell_others(verdict: Mapping[str, Any], primary: str) -> None:
         wrapped(f"{named}{more}: {text}", indent=4)
 
 
-def tell_verdict(verdict: Mapping[str, Any] | None) -> None:
+def tell_verdict(verdict: Mapping[str, Any] | None, complete: bool = True) -> None:
     """Print a recorded verdict: whose fault, by which code, why, the proof, what to do."""
     if verdict is None:
-        click.echo("verdict: none is recorded; simharness audit makes one")
+        makes = (
+            "simharness audit makes one" if complete else "the recording ends before its episode"
+        )
+        click.echo(f"verdict: none is recorded; {makes}")
         return
     kind, primary, proof = (str(verdict.get(k, "")) for k in ("class", "primary", "proof"))
     code = load_codes().get(primary)
