@@ -39,6 +39,21 @@ def test_a_click_on_dot_3_of_episode_42_shows_both_values_and_the_age(
     assert "1min 02s out of date" in page.inner_text(".step-head")
 
 
+def test_the_head_of_a_step_shows_its_arguments_as_they_were_sent(
+    reader: Reader, html: str
+) -> None:
+    for address, shown in (
+        ("ep=203&s=6", 'finish(message="It is refunded.", outcome="done", '
+         'refs=["tickets:TK-44921"])'),
+        ("ep=87&s=13", 'refs=["bookings:1247"])'),
+        ("ep=134&s=7", 'outcome="done", refs=[])'),
+        ("ep=87&s=1", "list_services({})"),
+    ):  # fmt: skip
+        page = reader.open(html, address)
+        assert shown in page.inner_text(".step-head code")
+        page.close()
+
+
 def test_a_stranger_is_told_whose_fault_each_episode_was(reader: Reader, html: str) -> None:
     page = reader.open(html)
     for number, who, what in (

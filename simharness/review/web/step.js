@@ -65,9 +65,8 @@ function foundHere(episode, step, aged) {
 }
 
 function callText(call) {
-  const inner = call.args.length > 1 ? call.args.slice(1, -1).map(([depth, label, text]) => (depth === 1 ? (label + text).replace(/^"(\w+)": /, "$1=") : "")).join(" ") : call.raw;
-  const text = `${call.tool}(${inner.trim().replace(/,$/, "")})`;
-  return clip(text, 90);
+  const inner = call.args.slice(1, -1).map(([depth, label, text]) => (depth === 1 ? label && " " + label.replace(/^"(\w+)": /, "$1=") : label) + text);
+  return clip(`${call.tool}(${call.args.length > 1 ? inner.join("").trim() : call.raw})`, 120);
 }
 
 function worstRead(step) {
