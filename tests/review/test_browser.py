@@ -301,6 +301,51 @@ def test_in_blind_mode_the_verdict_comes_after_the_reviewers_own(reader: Reader,
     expect(page.locator(".proof")).to_have_count(0)
 
 
+def test_blind_mode_hides_the_verdicts_on_the_runs_page_and_in_the_queue(
+    reader: Reader, built: Built
+) -> None:
+    # The order in which verdicts want a look is not the order of the run.
+    page = reader.open(write_page(Built({**built.overview, "order": [3, 1, 2, 0]}, *rest(built))))
+    page.keyboard.press("b")
+    page.wait_for_selector("h2:has-text('Blind mode')")
+    told = page.inner_text("#content")
+    assert "4 episodes, 4 not reviewed yet" in told
+    for word in ("Failure rate", "Codes", "Strata", "contaminated", "H511", "invalidation-lost"):
+        assert word not in told, word
+    assert page.locator("#filter-fault, #filter-f, #filter-quarantined, .chip").count() == 0
+    shapes = page.locator(".strip .legend .glyph .mark").evaluate_all(
+        "(all) => all.map((x) => x.tagName + x.closest('svg').getAttribute('class'))"
+    )
+    assert len(set(shapes)) == len(shapes) - 1  # ok stands for itself and for the reward
+    page.click("text=Review the first of them")
+    page.wait_for_selector(f"#app[data-ready^='{built.entries[0]['id']}/']")
+    assert page.locator("[role=tab]").all_inner_texts().count("Saw") == 1
+    for entry in (*built.entries[1:], built.entries[0]):
+        page.keyboard.press("N")
+        page.wait_for_selector(f"#app[data-ready^='{entry['id']}/']")
+
+
+def rest(built: Built) -> tuple[Any, Any, Any]:
+    return built.entries, built.blobs, built.reviews
+
+
+def test_the_passes_are_offered_for_review_where_there_are_any(
+    reader: Reader, built: Built
+) -> None:
+    for kind, words in (
+        ("harness", "Review the first of them"),
+        ("model", "Review the other failures"),
+        ("ok", "Review a sample of the passes"),
+    ):
+        entries = [{**entry, "class": kind} for entry in built.entries]
+        page = reader.open(write_page(Built(built.overview, entries, built.blobs)))
+        assert page.inner_text(".figures .primary") == words
+        page.close()
+    reviews = [{"key": entry["key"], "decision": "keep"} for entry in built.entries]
+    page = reader.open(write_page(Built(built.overview, built.entries, built.blobs, reviews)))
+    assert page.locator(".figures .primary").count() == 0
+
+
 def test_a_review_in_a_served_page_is_added_to_the_run(
     browser: Browser, tmp_path: Path, built: Built
 ) -> None:

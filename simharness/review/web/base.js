@@ -132,8 +132,7 @@ function shape(kind, x, y, r, attributes) {
   return s("path", { d, ...attributes });
 }
 
-function glyph(entry, size = 18) {
-  const seen = shownClass(entry);
+function glyph(entry, size = 18, seen = shownClass(entry)) {
   const filled = seen === "hidden" ? false : entry.score !== null && entry.score >= 1;
   const middle = size / 2;
   return s(

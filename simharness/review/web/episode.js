@@ -209,7 +209,7 @@ function neighbour(by) {
 
 // The next episode that wants a review: the gate's failures first, then a sample of the passes.
 function nextInQueue(by) {
-  const waiting = run.queue.filter((entry) => reviewOf(entry) === null || entry === current.entry);
+  const waiting = queue().filter((entry) => reviewOf(entry) === null || entry === current.entry);
   if (!waiting.length) return say("All episodes are reviewed");
   const at = state.ep === null ? (by > 0 ? -1 : 0) : waiting.indexOf(current.entry);
   const to = waiting[(at + by + waiting.length) % waiting.length];
@@ -253,7 +253,7 @@ function reviewTab(entry) {
       "div",
       { class: "row fields" },
       h("label", null, h("span", null, "code"), h("input", { name: "code", id: "review-code", list: "codes", value: (before && before.primary) || "", pattern: "[HMAX][0-9]{3}", placeholder: "H112", size: 6 })),
-      h("datalist", { id: "codes" }, run.codes.map((c) => h("option", { value: c.code }, c.slug))),
+      h("datalist", { id: "codes" }, !reviews.blind && run.codes.map((c) => h("option", { value: c.code }, c.slug))),
       h("label", null, h("span", null, "your name"), h("input", { name: "by", value: kept.get("by") || "", autocomplete: "off" })),
       h("label", { class: "grow" }, h("span", null, "note"), h("input", { name: "note", value: (before && before.note) || "", maxlength: 2000 })),
     ),

@@ -1,14 +1,26 @@
 // The run as a whole: is the harness sound enough, what was found, where, and which episodes.
 
 function overview() {
+  if (reviews.blind) return [blindCard(), stripCard(), tableCard()];
   return [
     h("div", { class: "cards" }, gaugeCard(), figuresCard()),
     run.problems.concat(run.caps).map((text) => h("p", { class: "caution" }, text + ".")),
     h("div", { class: "cards" }, codesCard(), strataCard()),
-    run.compared && !reviews.blind && comparedCard(),
+    run.compared && comparedCard(),
     stripCard(),
     tableCard(),
   ];
+}
+
+// All that a reviewer in blind mode is told of the run.
+function blindCard() {
+  const left = run.entries.filter((entry) => reviewOf(entry) === null).length;
+  return card(
+    "Blind mode",
+    {},
+    h("p", null, `${counted(run.episodes, "episode")}, ${left.toLocaleString("en")} not reviewed yet. What the audit says of one is shown once you have given your verdict; what it says of the run, when blind mode is off.`),
+    queueButtons(left && "Review the first of them"),
+  );
 }
 
 function card(title, attributes, ...children) {
@@ -83,7 +95,7 @@ function figuresCard() {
     h("dl", null, figures.map(([name, value, note]) => h("div", null, h("dt", null, name), h("dd", null, value, h("small", null, note))))),
     trials(),
     classLine(),
-    queueButtons(waiting),
+    queueButtons(queueWords(waiting)),
   );
 }
 
@@ -109,18 +121,25 @@ function classLine() {
     { class: "classes" },
     Object.entries(run.verdicts).map(([kind, n]) =>
       button(
-        [glyph({ class: kind, score: kind === "ok" ? 1 : 0 }, 16), ` ${kind} ${n.toLocaleString("en")}`],
+        [glyph({ score: kind === "ok" ? 1 : 0 }, 16, kind), ` ${kind} ${n.toLocaleString("en")}`],
         { class: `chip ${state.f === kind ? "on" : ""}`, "aria-pressed": String(state.f === kind), onclick: () => go({ f: state.f === kind ? null : kind }) },
       ),
     ),
   );
 }
 
-function queueButtons(waiting) {
+// What a review would begin with, by the first that has none.
+function queueWords(waiting) {
+  const first = run.queue.find((entry) => reviewOf(entry) === null);
+  if (waiting) return "Review the first of them";
+  return first && (first.class === "ok" ? "Review a sample of the passes" : "Review the other failures");
+}
+
+function queueButtons(words) {
   return h(
     "p",
     { class: "row" },
-    button(waiting ? "Review the first of them" : "Review a sample of the passes", { class: "primary", onclick: () => nextInQueue(1) }),
+    words && button(words, { class: "primary", onclick: () => nextInQueue(1) }),
     button("Blind mode", {
       "aria-pressed": String(reviews.blind),
       title: "Hides the automatic verdict of an episode until you have given yours",
@@ -130,7 +149,6 @@ function queueButtons(waiting) {
 }
 
 function codesCard() {
-  if (reviews.blind) return card("Codes", {}, h("p", { class: "mute" }, "Hidden in blind mode."));
   if (!run.codes.length) return card("Codes", {}, h("p", { class: "mute" }, "Nothing was found in any episode."));
   const most = run.codes[0].n;
   return card(
@@ -252,11 +270,13 @@ function tipOf(entry) {
 }
 
 function legend() {
-  const kinds = Object.keys(CLASSES).map((kind) => h("span", null, glyph({ class: kind, score: 1 }, 16), kind));
-  const others = [
-    h("span", null, glyph({ class: "ok", score: 1 }, 16), "reward 1.0"),
-    h("span", null, glyph({ class: "model", score: 0 }, 16), "less or none"),
-    h("span", null, glyph({ class: "harness", score: 0, quarantined: true }, 16), "quarantined"),
+  const key = (kind, words, score = 1, quarantined = false) => h("span", null, glyph({ score, quarantined }, 16, kind), words);
+  return [
+    reviews.blind && key("hidden", "not reviewed yet"),
+    Object.keys(CLASSES).map((kind) => key(kind, kind)),
+    h("span", { class: "gap" }),
+    key("ok", "reward 1.0"),
+    key("model", "less or none", 0),
+    key("harness", "quarantined", 0, true),
   ];
-  return [...kinds, h("span", { class: "gap" }, ""), ...others];
 }

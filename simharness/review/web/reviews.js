@@ -28,6 +28,12 @@ function shownClass(entry) {
   return hidden(entry) ? "hidden" : entry.class;
 }
 
+// In which order episodes are reviewed. That of the verdicts would tell them, so in blind mode it is
+// the order of the run.
+function queue() {
+  return reviews.blind ? run.entries : run.queue;
+}
+
 function wantsReview(entry) {
   return reviewOf(entry) === null && (entry.class === "harness" || entry.class === "ambiguous");
 }

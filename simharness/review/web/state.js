@@ -53,7 +53,7 @@ function matches(entry) {
     one("scenario", (x) => entry.scenario === x) &&
     one("load", (x) => entry.load === x) &&
     one("policy", (x) => entry.policy === x) &&
-    one("fault", (x) => (x === "none" ? entry.faults.length === 0 : entry.faults.includes(x))) &&
+    one("fault", (x) => seen && (x === "none" ? entry.faults.length === 0 : entry.faults.includes(x))) &&
     one("tool", (x) => entry.tools.includes(x)) &&
     one("reward", (x) => (x === "paid" ? entry.score >= 1 : x === "none" ? entry.score === null : entry.score !== null && entry.score < 1)) &&
     one("reviewed", (x) => (x === "yes" ? reviewOf(entry) !== null : x === "differs" ? differs(entry) : reviewOf(entry) === null)) &&
@@ -66,8 +66,8 @@ function matches(entry) {
 }
 
 function searched(entry, seen) {
-  const texts = [entry.key, entry.id, entry.load, ...entry.faults, ...entry.tools];
-  if (seen) texts.push(entry.headline, entry.sentence, ...entry.codes);
+  const texts = [entry.key, entry.id, entry.load, ...entry.tools];
+  if (seen) texts.push(...entry.faults, entry.headline, entry.sentence, ...entry.codes);
   return texts.join(" ").toLowerCase();
 }
 

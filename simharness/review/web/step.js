@@ -10,7 +10,7 @@ const TABS = [
   ["grade", "Grade"],
   ["notes", "Review"],
 ];
-const VEILED = ["truth", "why", "grade"];
+const VEILED = ["saw", "truth", "why", "grade"];
 
 // The view that tells most of a step: why, where something was found in it and nothing was out of date.
 function telling(entry, episode, step) {

@@ -12,7 +12,7 @@ const COLUMNS = [
 const table = { column: null, down: false, rows: STEP_OF_ROWS };
 
 function tableCard() {
-  const found = run.queue.filter(matches);
+  const found = queue().filter(matches);
   if (table.column !== null) {
     const of = COLUMNS[table.column][1];
     found.sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) * (table.down ? -1 : 1));
@@ -99,12 +99,12 @@ function filterBar(n) {
     options("f", codes, (x) => x),
     options("scenario", all((e) => [e.scenario])),
     options("load", all((e) => [e.load])),
-    options("fault", all((e) => (e.faults.length ? e.faults : ["none"]))),
+    options("fault", all((e) => (hidden(e) ? [] : e.faults.length ? e.faults : ["none"]))),
     options("policy", all((e) => [e.policy])),
     options("tool", all((e) => e.tools)),
     options("reward", ["paid", "unpaid", "none"]),
     options("reviewed", ["yes", "no", "differs"]),
-    options("quarantined", ["yes", "no"]),
+    options("quarantined", reviews.blind ? [] : ["yes", "no"]),
     options("effect", all((e) => (hidden(e) ? [] : [e.effect]))),
     options("sure", all((e) => (hidden(e) || !e.confidence ? [] : [e.confidence]))),
     options("change", run.compared ? Object.keys(CHANGES) : []),
