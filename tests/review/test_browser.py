@@ -128,6 +128,43 @@ def test_the_focus_stays_on_the_dot_that_was_reached(reader: Reader, html: str) 
     assert page.evaluate("document.activeElement.id") == "tab-saw"
 
 
+def test_the_view_that_tells_most_is_shown_until_the_reader_chooses_one(
+    reader: Reader, html: str
+) -> None:
+    page = reader.open(html)
+    press = page.keyboard.press
+
+    def shows(place: str) -> None:
+        page.wait_for_selector(f"#app[data-ready='{place}']")
+
+    page.click("text=Review the first of them")
+    shows("134/7/why")  # the step and the view of what decided, and no empty form
+    press("r")
+    shows("134/7/notes")
+    press("N")
+    shows("203/6/why")
+    press("3")
+    press("]")
+    shows("42/3/diff")
+    press("j")  # a wait: another answer
+    press("2")
+    shows("42/4/saw")
+    press("p")
+    shows("42/3/saw")
+    press("ArrowRight")
+    press("r")
+    press("n")
+    shows("42/5/saw")
+    page.goto(f"{page.url.partition('#')[0]}#ep=203&s=3")
+    shows("203/3/diff")
+    press("v")
+    shows("203/3/call")
+    press("ArrowLeft")
+    shows("203/2/diff")  # it read, and a view was chosen for a step that wrote
+    press("ArrowRight")
+    shows("203/3/call")
+
+
 @pytest.mark.parametrize(
     ("address", "ready"),
     [

@@ -18,11 +18,11 @@ async function episodePage(entry) {
       h("section", { class: "card" }, reviewTab(entry, null, null)),
     ];
   }
-  if (!episode.steps.some((step) => step.n === state.s)) {
+  if (!chosenStep()) {
     state.s = firstStep(entry, episode);
-    history.replaceState(null, "", location.pathname + location.search + address({}));
+    keepAddress();
   }
-  const step = episode.steps.find((x) => x.n === state.s);
+  const step = chosenStep();
   return [
     episodeHead(entry, episode),
     !hidden(entry) && proofStrip(entry, episode),
@@ -148,7 +148,7 @@ function stepList(entry, episode) {
           null,
           h(
             "a",
-            { href: address({ s: step.n }), class: on ? "on" : "", "aria-current": on ? "step" : null, id: `step-${step.n}`, onclick: (event) => { event.preventDefault(); go({ s: step.n }); } },
+            { href: address({ s: step.n, v: null }), class: on ? "on" : "", "aria-current": on ? "step" : null, id: `step-${step.n}`, onclick: (event) => { event.preventDefault(); goToStep(step); } },
             h("span", { class: "n" }, step.n),
             h("span", { class: "tool" }, tools),
             times.get(step.n) > 1 && h("span", { class: "times", title: "the same call again, waits aside" }, `×${times.get(step.n)}`),
@@ -203,7 +203,7 @@ function neighbour(by) {
   const all = found.includes(current.entry) ? found : run.entries;
   const at = all.indexOf(current.entry);
   const to = all[at + by];
-  if (to) go({ ep: to.id, s: null });
+  if (to) goToEpisode(to);
   else say(by > 0 ? "This is the last episode" : "This is the first episode");
 }
 
@@ -213,7 +213,7 @@ function nextInQueue(by) {
   if (!waiting.length) return say("All episodes are reviewed");
   const at = state.ep === null ? (by > 0 ? -1 : 0) : waiting.indexOf(current.entry);
   const to = waiting[(at + by + waiting.length) % waiting.length];
-  go({ ep: to.id, s: null, v: "notes" });
+  goToEpisode(to);
 }
 
 function reviewTab(entry) {

@@ -63,20 +63,20 @@ const EPISODE_KEYS = {
   p: () => moveStep(-1, (step) => step.fidelity !== "true"),
   "]": () => neighbour(1),
   "[": () => neighbour(-1),
-  1: () => go({ v: "diff" }),
-  2: () => go({ v: "saw" }),
-  3: () => go({ v: "truth" }),
-  y: () => go({ v: "why" }),
-  x: () => go({ v: "state" }),
-  v: () => go({ v: "call" }),
-  i: () => go({ v: "grade" }),
-  r: () => go({ v: "notes" }),
-  o: () => choose("verdict", "ok"),
-  m: () => choose("verdict", "model"),
-  h: () => choose("verdict", "harness"),
-  a: (event) => (event.target.closest(".time") ? panBy(-0.2) : choose("verdict", "ambiguous")),
+  1: () => choose("diff"),
+  2: () => choose("saw"),
+  3: () => choose("truth"),
+  y: () => choose("why"),
+  x: () => choose("state"),
+  v: () => choose("call"),
+  i: () => choose("grade"),
+  r: () => choose("notes"),
+  o: () => mark("verdict", "ok"),
+  m: () => mark("verdict", "model"),
+  h: () => mark("verdict", "harness"),
+  a: (event) => (event.target.closest(".time") ? panBy(-0.2) : mark("verdict", "ambiguous")),
   d: () => panBy(0.2),
-  q: () => choose("decision", current.entry && document.getElementById("review-decision-quarantine")?.checked ? "keep" : "quarantine"),
+  q: () => mark("decision", current.entry && document.getElementById("review-decision-quarantine")?.checked ? "keep" : "quarantine"),
   c: () => whenReviewing(() => document.getElementById("review-code").focus()),
   w: () => zoomBy(0.5),
   "+": () => zoomBy(0.5),
@@ -99,7 +99,7 @@ function moveStep(by, wanted = null) {
   const at = steps.findIndex((step) => step.n === state.s);
   for (let i = at + by; i >= 0 && i < steps.length; i += by) {
     if (wanted !== null && (hidden(current.entry) || !wanted(steps[i]))) continue;
-    go({ s: steps[i].n });
+    goToStep(steps[i]);
     return;
   }
   say(by > 0 ? "No later step of that kind" : "No earlier step of that kind");
@@ -108,10 +108,10 @@ function moveStep(by, wanted = null) {
 function typeNumber(event) {
   if (/^\d$/.test(event.key)) keys.number += event.key;
   else {
-    const step = Number(keys.number);
+    const step = current.episode && stepAt(Number(keys.number));
     keys.number = null;
     if (event.key !== "Enter") return;
-    if (current.episode && current.episode.steps.some((x) => x.n === step)) go({ s: step });
+    if (step) goToStep(step);
     else say("There is no such step");
   }
   event.preventDefault();
@@ -127,11 +127,11 @@ function moveTab(event) {
 }
 
 function whenReviewing(then) {
-  if (state.v !== "notes") go({ v: "notes" });
+  if (state.v !== "notes") choose("notes");
   requestAnimationFrame(() => requestAnimationFrame(then));
 }
 
-function choose(name, value) {
+function mark(name, value) {
   whenReviewing(() => {
     const field = document.getElementById(`review-${name}-${value}`);
     if (field) {

@@ -62,7 +62,7 @@ async function render() {
   if (entry !== null) {
     if (state.ep !== entry.id) {
       state.ep = entry.id;
-      history.replaceState(null, "", location.pathname + location.search + address({}));
+      keepAddress();
     }
     content = await episodePage(entry);
   } else {
@@ -80,6 +80,7 @@ async function render() {
   document.title = `simharness · ${entry === null ? run.run : nameOf(entry)}`;
   if (scroll !== null) scrollTo(0, scroll);
   else if (!same) scrollTo(0, 0);
+  if (!same) chosenViews.clear();
   restoreFocus(focus, place);
   if (!same && entry !== null) say(hidden(entry) ? nameOf(entry) : `${nameOf(entry)}: ${entry.headline}`);
   shown = entry === null ? "" : entry.id;
@@ -107,7 +108,7 @@ function tips() {
   addEventListener("pointerdown", () => (tip.hidden = true));
   addEventListener("click", (event) => {
     const dot = event.target.closest ? event.target.closest("[data-ep]") : null;
-    if (dot) go({ ep: dot.dataset.ep, s: null, v: null });
+    if (dot) goToEpisode(entryOf(dot.dataset.ep));
   });
 }
 

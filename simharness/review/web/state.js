@@ -33,15 +33,43 @@ function address(changes) {
   return "#" + out.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 
+function keepAddress() {
+  history.replaceState(null, "", location.pathname + location.search + address({}));
+}
+
+// The view that the reader has chosen himself, by the kind of step. Others show what tells most.
+const chosenViews = new Map();
+
+function choose(view) {
+  const step = chosenStep();
+  if (step && view !== "notes") chosenViews.set(stepKind(step), view);
+  go({ v: view });
+}
+
+function goToStep(step) {
+  go({ s: step.n, v: chosenViews.get(stepKind(step)) ?? null });
+}
+
+function chosenStep() {
+  return current.episode && stepAt(state.s);
+}
+
+function stepAt(n) {
+  return current.episode.steps.find((step) => step.n === n);
+}
+
+function goToEpisode(entry) {
+  go({ ep: entry.id, s: null, v: null });
+}
+
 // Go somewhere. Another episode is a new place to come back to; another step of it is not.
 function go(changes) {
   const to = address(changes);
   if (to === location.hash) return;
   const other = "ep" in changes && changes.ep !== state.ep;
-  const where = location.pathname + location.search + to;
-  if (other) history.pushState(null, "", where);
-  else history.replaceState(null, "", where);
-  readAddress();
+  if (other) history.pushState(null, "", location.pathname + location.search + to);
+  Object.assign(state, changes);
+  keepAddress();
   render();
 }
 

@@ -37,7 +37,7 @@ function stepPanel(entry, episode, step) {
           "aria-selected": String(name === chosen),
           "aria-controls": "view",
           tabindex: name === chosen ? "0" : "-1",
-          onclick: () => go({ v: name }),
+          onclick: () => choose(name),
         }),
       ),
     ),
@@ -219,7 +219,7 @@ function chainList(chain) {
         "li",
         { class: link.step === state.s ? "here" : "" },
         h("span", { class: "when" }, clock(link.t)),
-        link.step > 0 ? button(link.step === state.s ? `step ${link.step}` : `step ${link.step}`, { class: "link", onclick: () => go({ s: link.step }) }) : h("span", { class: "mute" }, "start"),
+        link.step > 0 ? button(link.step === state.s ? `step ${link.step}` : `step ${link.step}`, { class: "link", onclick: () => goToStep(stepAt(link.step)) }) : h("span", { class: "mute" }, "start"),
         h("span", null, link.text),
       ),
     ),
@@ -244,7 +244,7 @@ function otherFindings(episode, step) {
   if (!others.length) return null;
   return [
     h("h3", null, "Found elsewhere in this episode"),
-    h("ul", { class: "plain" }, others.map((f) => h("li", null, f.step ? button(`step ${f.step}`, { class: "link", onclick: () => go({ s: f.step }) }) : h("span", { class: "mute" }, "start"), " ", h("span", { class: "code" }, f.code), " ", f.explanation))),
+    h("ul", { class: "plain" }, others.map((f) => h("li", null, f.step ? button(`step ${f.step}`, { class: "link", onclick: () => goToStep(stepAt(f.step)) }) : h("span", { class: "mute" }, "start"), " ", h("span", { class: "code" }, f.code), " ", f.explanation))),
   ];
 }
 

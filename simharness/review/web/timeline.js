@@ -53,7 +53,7 @@ function lanesOf(entry, episode) {
 
 // From who changed a row to the step that was told the old one: for the chosen step alone.
 function flow(chart) {
-  const step = chart.episode.steps.find((x) => x.n === state.s);
+  const step = chosenStep();
   const others = chart.tops.get("others");
   if (!step || others === undefined || view.closed.has("others")) return null;
   const ends = step.calls.flatMap((c) => c.reads).filter((r) => r.age && r.at !== null && chart.inside(r.at) && chart.inside(step.t));
@@ -168,7 +168,7 @@ function faultBands(chart, height) {
 }
 
 function cursor(chart, height) {
-  const step = chart.episode.steps.find((x) => x.n === state.s);
+  const step = chosenStep();
   if (!step || !chart.inside(step.t)) return null;
   const x = chart.x(step.t);
   return s("line", { class: "cursor", x1: x, x2: x, y1: 70, y2: height });
@@ -184,7 +184,7 @@ function zoom(from, to) {
 }
 
 function zoomBy(factor) {
-  const step = current.episode.steps.find((x) => x.n === state.s);
+  const step = chosenStep();
   const middle = step && step.t >= view.from && step.t <= view.to ? step.t : (view.from + view.to) / 2;
   zoom(middle - (middle - view.from) * factor, middle + (view.to - middle) * factor);
 }
