@@ -20,6 +20,7 @@ from simharness.review.lanes import lanes_of
 from simharness.review.lines import arguments_of, compared, packed
 from simharness.review.text import TEXT_MAX, plain, plain_map
 from simharness.review.truth import Truth, Versions, truth_of
+from simharness.units import SECOND, humanize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,14 @@ CHANGES_MAX = 200
 """Commits of others that a step holds."""
 READS_MAX = 100
 """Reads that a call lists."""
+DURATIONS = ("age", "by", "ttl", "waited")
+"""Evidence in ticks; `by` is an actor where it is no number."""
+INSTANTS = ("expired_at", "visible_since")
+"""Evidence in ticks since the start."""
+SHARE = ("M513", "waited")
+"""Here it is the share of the episode, in percent."""
+REWARD = "reward"
+"""Evidence in millionths."""
 
 
 def detail_of(record: EpisodeRecord, verdict: Verdict) -> dict[str, Any]:
@@ -227,12 +236,35 @@ def read_of(story: Story, sighting: Sighting, bound: int) -> dict[str, Any]:
 def finding_of(story: Story, finding: Finding) -> dict[str, Any]:
     """Give a finding, with the rows that show it in words."""
     out = finding.record()
+    out["evidence"] = {
+        name: shown_evidence(finding.code, name, value) for name, value in finding.evidence.items()
+    }
     shown = [index for index in finding.events if index < len(story.rows)]
     out["events"] = [
         {"t": item.t, "row": item.row, "step": story.step_of(item.row), "text": item.text}
         for item in (link(story.rows[index]) for index in shown)
     ]
     return out
+
+
+def shown_evidence(code: str, name: str, value: Any) -> Any:
+    """Write times and scores of evidence as people read them; all else stays as it is."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    if name in DURATIONS:
+        return f"{value} %" if (code, name) == SHARE else humanize(value)
+    if name in INSTANTS:
+        return clock(value)
+    return score(value) if name == REWARD else value
+
+
+def clock(ticks: int) -> str:
+    """Write an instant since the start as the page does: `1:16.61`, `1:02:03`."""
+    seconds, rest = divmod(ticks, SECOND)
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes}:{seconds:02d}.{rest * 100 // SECOND:02d}"
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 
 
 def changes_of(story: Story, types: Mapping[str, RowType[Any]]) -> dict[int, list[dict[str, Any]]]:

@@ -54,6 +54,14 @@ def test_the_head_of_a_step_shows_its_arguments_as_they_were_sent(
         page.close()
 
 
+def test_evidence_is_read_in_seconds_and_rewards(reader: Reader, html: str) -> None:
+    for address, shown in (("ep=42&s=3&v=why", "1min 02s"), ("ep=203&s=6&v=why", "1.0")):
+        page = reader.open(html, address)
+        page.locator("summary", has_text="Evidence").first.click()
+        assert shown in page.locator(".finding .facts dd").all_inner_texts()
+        page.close()
+
+
 def test_a_stranger_is_told_whose_fault_each_episode_was(reader: Reader, html: str) -> None:
     page = reader.open(html)
     for number, who, what in (

@@ -22,6 +22,7 @@ from simharness.recording.reader import read_file
 from simharness.recording.rows import read_rows
 from simharness.review import build as building
 from simharness.review.build import Built, build, within
+from simharness.review.episode import shown_evidence
 from simharness.review.lines import compared
 from simharness.review.overview import importance, name_entries
 from simharness.review.page import digest, page, sources
@@ -97,6 +98,28 @@ def test_what_was_true_stands_beside_what_was_seen(built: Built) -> None:
     fresh = detail(built, "42")["steps"][0]
     assert fresh["fidelity"] == "true"
     assert {mark for *_, mark in fresh["calls"][0]["answer"]} == {""}
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "value", "shown"),
+    [
+        ("H112", "age", 62_388_883, "1min 02s"),
+        ("H311", "waited", 2_500_000, "2.5s"),
+        ("M513", "waited", 12, "12 %"),
+        ("H314", "by", 90_000_000, "1min 30s"),
+        ("H310", "by", "user/4#2", "user/4#2"),
+        ("H311", "ttl", 5_000_000, "5s"),
+        ("H222", "expired_at", 76_614_936, "1:16.61"),
+        ("H229", "visible_since", 3_723_000_000, "1:02:03"),
+        ("H515", "reward", 250_000, 0.25),
+        ("H112", "served", 1, 1),
+        ("H519", "held", True, True),
+    ],
+)
+def test_evidence_is_shown_in_units_of_people(
+    code: str, name: str, value: object, shown: object
+) -> None:
+    assert shown_evidence(code, name, value) == shown
 
 
 def test_a_list_shows_rows_that_were_missing_and_rows_that_did_not_belong(tmp_path: Path) -> None:

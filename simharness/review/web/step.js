@@ -235,7 +235,7 @@ function findingCard(f) {
     h("p", null, f.explanation, "."),
     known && h("p", { class: "mute" }, known.explanation),
     f.events.length > 0 && h("details", null, h("summary", null, counted(f.events.length, "row") + " of the recording"), chainList(f.events)),
-    Object.keys(f.evidence).length > 0 && h("details", null, h("summary", null, "Evidence"), h("dl", { class: "facts" }, Object.entries(f.evidence).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, h("code", null, JSON.stringify(value))))))),
+    Object.keys(f.evidence).length > 0 && h("details", null, h("summary", null, "Evidence"), h("dl", { class: "facts" }, Object.entries(f.evidence).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, h("code", null, name === "reward" ? reward(value) : typeof value === "string" ? value : JSON.stringify(value))))))),
   );
 }
 
