@@ -432,6 +432,29 @@ def test_the_timeline_zooms_and_folds(reader: Reader, html: str) -> None:
     expect(page.locator(".cache-read")).to_have_count(0)
 
 
+def test_a_zoomed_timeline_stays_within_its_plot(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=42")
+    box = page.locator("#timeline").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 600, box["y"] + 100)
+    page.mouse.up()
+    page.wait_for_selector("#minimap")
+    ends = page.evaluate(
+        """() => {
+            const ends = (x) => [Number(x.getAttribute("x")),
+                Number(x.getAttribute("x")) + Number(x.getAttribute("width"))];
+            const bars = [...document.querySelectorAll(".fault-bar")].map(ends);
+            return [document.querySelector("#inside rect"), document.querySelector(".catch")]
+                .map(ends).concat(bars);
+        }"""
+    )
+    assert ends[0] == ends[1]
+    assert ends[2][0] < ends[1][0]  # so it is cut
+    assert ends[2][1] > ends[1][1]
+
+
 def test_the_part_that_is_shown_stands_in_a_strip_that_can_be_dragged(
     reader: Reader, html: str
 ) -> None:

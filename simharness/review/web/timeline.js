@@ -17,11 +17,14 @@ function timeline(entry, episode, width) {
   view.drawn = [...chart.tops.keys()];
   const height = chart.y + 4;
   const bands = hidden(entry) ? [] : faultBands(chart, height);
+  // Marks at either end of the episode may stand out of the plot; what is cut by a zoom may not.
+  const left = GUTTER - (view.from > 0 ? 0 : 14);
+  const right = width - (view.to < end ? RIGHT : 0);
   const svg = s(
     "svg",
     { class: "timeline", id: "timeline", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Timeline; the steps below have all of it in words" },
     definitions(),
-    s("defs", null, s("clipPath", { id: "inside" }, s("rect", { x: GUTTER - 14, y: 0, width: width - GUTTER - RIGHT + 28, height }))),
+    s("defs", null, s("clipPath", { id: "inside" }, s("rect", { x: left, y: 0, width: right - left, height }))),
     bands,
     axisNode,
     cursor(chart, height),
