@@ -539,6 +539,27 @@ def test_the_point_of_no_return_is_drawn_where_it_was(reader: Reader, recordings
         page.close()
 
 
+def test_marks_of_one_second_can_all_be_seen_and_clicked(reader: Reader, html: str) -> None:
+    # Each mark's middle belongs to it, and to no mark that was drawn over it.
+    hits = """(marks) => [...document.querySelectorAll(marks)].map((mark) => {
+        const box = (mark.querySelector(".mark") || mark).getBoundingClientRect();
+        const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        return mark.contains(there) ? "" : mark.id || mark.dataset.tip;
+    })"""
+    for address in ("ep=87&s=6", "ep=42&s=3", "ep=203", "ep=134"):
+        page = reader.open(html, address)
+        for marks in (".dot", ".move", ".touch", ".cache-read"):
+            found = page.evaluate(hits, marks)
+            assert not any(found), (address, found)
+        page.close()
+    page = reader.open(html, "ep=87&s=6")
+    tops = page.locator(".move.others .mark").evaluate_all(
+        "(all) => all.slice(0, 2).map((x) => x.getBoundingClientRect()).map((x) => [x.x, x.y])"
+    )
+    assert abs(tops[0][0] - tops[1][0]) < 12
+    assert abs(tops[0][1] - tops[1][1]) > 9
+
+
 def test_an_arrow_leads_from_a_change_to_who_was_told_the_old_row(
     reader: Reader, html: str
 ) -> None:

@@ -61,22 +61,40 @@ function numbersOf(chart, chosen) {
   return out;
 }
 
+// Where marks stand: those that would cover one another go to further levels, `most` of them. Each
+// knows how much room there is up to the next of its level, or to the edge.
+function stacked(chart, marks, gap, most) {
+  const last = [];
+  const out = marks.map((mark) => {
+    const x = chart.x(mark.t);
+    let level = last.findIndex((before) => x - before.x >= gap);
+    if (level < 0) level = last.length < most ? last.length : last.indexOf(last.reduce((a, b) => (b.x < a.x ? b : a)));
+    const place = { mark, x, level, room: chart.width - RIGHT - x };
+    if (last[level]) last[level].room = x - last[level].x;
+    last[level] = place;
+    return place;
+  });
+  return Object.assign(out, { levels: Math.max(1, last.length) });
+}
+
 function agentLane(chart) {
   const veil = hidden(chart.entry);
+  const places = stacked(chart, chart.episode.steps, 13, 2);
+  chart.below = new Map(places.map(({ mark, level }) => [mark.n, level * 14]));
   return lane(
     chart,
     "agent",
-    chart.episode.steps.some((step) => step.reward > 0) ? 62 : 52,
+    (chart.episode.steps.some((step) => step.reward > 0) ? 62 : 52) + 5 * (places.levels - 1),
     (top) => {
-      const middle = top + 30;
       const chosen = state.s;
       const numbers = numbersOf(chart, chosen);
       const stems = [];
       const dots = [];
-      for (const step of chart.episode.steps) {
+      for (const { mark: step, x, level, room } of places) {
         if (!chart.inside(step.sent, step.t)) continue;
-        const x = chart.x(step.t);
         const x0 = chart.x(step.sent);
+        const middle = top + 30 + 14 * level;
+        const reach = Math.min(12, Math.max(6, room / 2));
         stems.push(s("line", { class: "stem", x1: x0, x2: x, y1: middle, y2: middle }), s("line", { class: "stem", x1: x0, x2: x0, y1: middle - 4, y2: middle + 4 }));
         const on = step.n === chosen;
         const words = veil ? stepWords({ ...step, calls: step.calls.map((c) => ({ ...c, reads: [] })) }) : stepWords(step);
@@ -94,10 +112,10 @@ function agentLane(chart) {
               onclick: () => goToStep(step),
               onfocus: () => step.n !== state.s && goToStep(step),
             },
-            s("rect", { class: "hit", x: x - 12, y: top + 2, width: 24, height: 48 }),
+            s("rect", { class: "hit", x: x - reach, y: level ? middle - 7 : top + 2, width: 2 * reach, height: level ? 16 : places.levels > 1 ? 35 : 48 }),
             on && s("circle", { class: "halo", cx: x, cy: middle, r: 12.5 }),
             stepMark(stepKind(step), x, middle, veil ? "true" : step.fidelity),
-            step.reward > 0 && s("text", { class: "reward", x, y: top + 57, "text-anchor": x > chart.width - 40 ? "end" : "middle" }, `+${reward(step.reward)}`),
+            step.reward > 0 && s("text", { class: "reward", x, y: top + 57 + 6 * level, "text-anchor": x > chart.width - 40 ? "end" : "middle" }, `+${reward(step.reward)}`),
             numbers.has(step.n) && s("text", { class: "number", x, y: top + 13, "text-anchor": "middle" }, numbers.get(step.n)),
           ),
         );
@@ -193,15 +211,22 @@ function usersLane(chart) {
     `others (${owners})`,
     42 + more,
     (top) => {
-      const here = touches.filter((t) => chart.inside(t.t));
-      const marks = here.map((t, i) => {
-        const x = chart.x(t.t);
-        const room = roomAfter(chart, here, i, 105);
+      const here = []; // what one commit changed is one mark
+      for (const t of touches) {
+        if (!chart.inside(t.t)) continue;
+        const tip = `${t.by} changed ${t.key} to v${t.v} at ${clock(t.t)}${t.columns.length ? ": " + t.columns.join(", ") : ""}`;
+        const last = here[here.length - 1];
+        if (last && last.t === t.t && last.by === t.by) last.tip += "\n" + tip;
+        else here.push({ t: t.t, by: t.by, tip });
+      }
+      const marks = stacked(chart, here, 10, 2).map(({ mark: t, x, level, room }) => {
+        const y = top + 24 + 9 * level;
+        const name = clip(t.by, 14);
         return s(
           "g",
-          { class: "touch", "data-tip": `${t.by} changed ${t.key} to v${t.v} at ${clock(t.t)}${t.columns.length ? ": " + t.columns.join(", ") : ""}` },
-          s("polygon", { points: `${x - 5},${top + 24} ${x + 5},${top + 24} ${x},${top + 33}` }),
-          room && s("text", { x: x + 8, y: top + 33 }, clip(t.by, 14)),
+          { class: "touch", "data-tip": t.tip },
+          s("polygon", { points: `${x - 5},${y} ${x + 5},${y} ${x},${y + 9}` }),
+          room > 7 * name.length + 14 && s("text", { x: x + 8, y: y + 9 }, name),
         );
       });
       const each = strips.map((group, i) => densityStrip(chart, [group], bins, top + 54 + 16 * i, 11, group.name));
@@ -238,12 +263,6 @@ function densityStrip(chart, groups, bins, base, height, name) {
   });
 }
 
-// Whether a mark may have its words to the right: up to the next mark of its row, or the edge.
-function roomAfter(chart, marks, i, pixels) {
-  const next = i + 1 < marks.length ? chart.x(marks[i + 1].t) : chart.width - RIGHT;
-  return next - chart.x(marks[i].t) > pixels;
-}
-
 const CACHE_WORDS = {
   miss: "not in the cache",
   fill: "put into the cache",
@@ -258,15 +277,14 @@ function cacheLane(chart, { view: name, events }) {
   return lane(
     chart,
     name,
-    26,
+    28,
     (top) => {
-      const y = top + 13;
       const whiskers = [];
       const marks = [];
       const reads = [];
-      for (const e of events) {
+      for (const { mark: e, x, level } of stacked(chart, events, 9, 3)) {
         if (!chart.inside(e.since ?? e.t, e.t)) continue;
-        const x = chart.x(e.t);
+        const y = top + 14 + [0, 9, -9][level];
         if (e.kind === "hit" || e.kind === "read") {
           if (e.since !== undefined) {
             const x0 = Math.max(GUTTER - 10, chart.x(e.since));
@@ -324,29 +342,27 @@ function movesLane(chart) {
   if (!moves.length) return null;
   const money = moves.some((m) => m.kind === "ledger" || m.kind.startsWith("gateway"));
   const places = moves.some((m) => m.kind === "hold" || m.kind === "checked");
+  const here = moves.filter((m) => chart.inside(m.t));
+  const rows = [here.filter(byAgent), here.filter((m) => !byAgent(m))].map((row) => stacked(chart, row, 10, 3));
+  const tall = rows.map((row) => 6 + 12 * row.levels);
   return lane(
     chart,
     money && places ? "places, money" : money ? "money" : "places",
-    40,
-    (top) => {
-      const here = moves.filter((m) => chart.inside(m.t));
-      const rows = [here.filter(byAgent), here.filter((m) => !byAgent(m))];
-      return rows.flatMap((row, own) =>
-        row.map((m, i) => {
-          const x = chart.x(m.t);
-          const y = top + 11 + own * 18;
-          const room = roomAfter(chart, row, i, 56);
+    4 + tall[0] + tall[1],
+    (top) =>
+      rows.flatMap((row, own) =>
+        row.map(({ mark: m, x, level, room }) => {
+          const y = top + 11 + own * tall[0] + 12 * level;
           const short = { checked: "looked", hold: "took", holdend: "ended", ledger: "moved", gateway: "asked", gatewayend: "answer" }[m.kind];
           return s(
             "g",
             { class: `move ${m.kind} ${own ? "others" : "mine"}`, "data-tip": `${m.text}, at ${clock(m.t)}` },
             s("rect", { class: "hit", x: x - 6, y: y - 9, width: 12, height: 18 }),
             shape({ checked: "circle", hold: "square", holdend: "cross", ledger: "diamond", gateway: "circle", gatewayend: "cross" }[m.kind], x, y, 4.5, { class: "mark" }),
-            room && s("text", { x: x + 7, y: y + 4 }, short),
+            room > 56 && s("text", { x: x + 7, y: y + 4 }, short),
           );
         }),
-      );
-    },
+      ),
     { name: "places and money", detail: "upper row: the agent; lower row: others" },
   );
 }

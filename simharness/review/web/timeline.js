@@ -64,7 +64,7 @@ function flow(chart) {
     "g",
     { class: "flow", "clip-path": "url(#inside)" },
     [...new Set(ends.map((r) => r.at))].slice(0, 6).map((at) => {
-      const [x0, y0, x1, y1] = [chart.x(at), others + 24, chart.x(step.t), 26 + 40];
+      const [x0, y0, x1, y1] = [chart.x(at), others + 24, chart.x(step.t), 66 + chart.below.get(step.n)];
       const bend = (y0 - y1) / 2;
       return s("path", { d: `M${x0},${y0}C${x0},${y0 - bend} ${x1},${y1 + bend} ${x1},${y1}`, "marker-end": "url(#arrow)" });
     }),
