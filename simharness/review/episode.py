@@ -210,12 +210,22 @@ def bounds_of(exchange: Exchange) -> dict[tuple[int, str], int]:
 
 
 def read_of(story: Story, sighting: Sighting, bound: int) -> dict[str, Any]:
-    """Give one row that was read: versions, age, who replaced the served version, what differs."""
+    """Give one row that was read: versions, age, what differs.
+
+    `by` made the version `next`, since which the served one was old, and `true_by` the true one;
+    `wrote` is when the last of the values that differ was written.
+    """
     table, _, number = sighting.key.rpartition(":")
-    newer = next(
-        (c for c in story.commits.get((table, int(number)), []) if c.after > sighting.served), None
-    )
-    stale = sighting.age > 0
+    commits = story.commits.get((table, int(number)), []) if sighting.age else []
+    newer = next((c for c in commits if c.after > sighting.served), None)
+    true = next((c for c in commits if c.after == sighting.true), None)
+    differing = {column for column, _, _ in sighting.differences}
+    wrote = [
+        c
+        for c in commits
+        if sighting.served < c.after <= sighting.true
+        and differing & {story.column(table, column) for column in c.changes}
+    ]
     return plain_map(
         {
             "t": sighting.t,
@@ -226,8 +236,12 @@ def read_of(story: Story, sighting: Sighting, bound: int) -> dict[str, Any]:
             "age": sighting.age,
             "bound": bound,
             "source": sighting.source,
-            "by": newer.owner if stale and newer is not None else "",
-            "at": newer.t if stale and newer is not None else None,
+            "by": newer.owner if newer is not None else "",
+            "at": newer.t if newer is not None else None,
+            "next": newer.after if newer is not None else 0,
+            "true_by": true.owner if true is not None else "",
+            "true_at": true.t if true is not None else None,
+            "wrote": wrote[-1].t if wrote else newer.t if newer is not None else None,
             "differences": [list(difference) for difference in sighting.differences],
         }
     )

@@ -565,6 +565,16 @@ def test_an_arrow_leads_from_a_change_to_who_was_told_the_old_row(
 ) -> None:
     page = reader.open(html, "ep=42&s=3")
     assert page.locator(".flow path").count() == 1
+    told = page.inner_text(".step-head .age")
+    assert "True was version 3, made by customer/legal at 0:45.01" in told
+    assert "out of date since user/46 had made version 2 at 0:14.22" in told
+    # It starts at the change that wrote what differs, and both changes are named.
+    start = float((page.get_attribute(".flow path", "d") or "")[1:].partition(",")[0])
+    tips = page.locator(".touch").evaluate_all(
+        "(all) => all.map((x) => [x.textContent, parseFloat(x.firstChild.getAttribute('points'))])"
+    )
+    assert [name for name, _ in tips[:2]] == ["user/46", "customer/legal"]
+    assert abs(tips[1][1] + 5 - start) < 1
     assert page.locator(".steps a.on .times").inner_text() == "\u00d72"
     page.keyboard.press("j")
     page.wait_for_selector("#app[data-ready^='42/4/']")

@@ -81,8 +81,9 @@ function ageLine(read) {
     "p",
     { class: `age ${broken ? "broken" : "lag"}` },
     h("strong", null, `${humanize(read.age)} out of date`),
-    `: ${read.key} was served from ${read.source} as version ${read.served}. Version ${read.true} was true, and the served one had been out of date`,
-    read.by && ` since ${read.by} had changed it at ${clock(read.at)}`,
+    `: ${read.key} was served from ${read.source} as version ${read.served}. True was version ${read.true}`,
+    read.true_by && `, made by ${read.true_by} at ${clock(read.true_at)}`,
+    read.by && (read.next === read.true ? ", and the served one was out of date since then" : `; the served one was out of date since ${read.by} had made version ${read.next} at ${clock(read.at)}`),
     read.bound ? `. The contract allows ${humanize(read.bound)}.` : ". The contract allows no lag.",
   );
 }

@@ -54,16 +54,16 @@ function lanesOf(entry, episode) {
   return [["agent", agentLane], ...ranked.map(([, row]) => row)];
 }
 
-// From who changed a row to the step that was told the old one: for the chosen step alone.
+// From who wrote what differs to the step that was told the old one: for the chosen step alone.
 function flow(chart) {
   const step = chosenStep();
   const others = chart.tops.get("others");
   if (!step || others === undefined || view.closed.has("others")) return null;
-  const ends = step.calls.flatMap((c) => c.reads).filter((r) => r.age && r.at !== null && chart.inside(r.at) && chart.inside(step.t));
+  const ends = step.calls.flatMap((c) => c.reads).filter((r) => r.age && r.wrote !== null && chart.inside(r.wrote) && chart.inside(step.t));
   return s(
     "g",
     { class: "flow", "clip-path": "url(#inside)" },
-    [...new Set(ends.map((r) => r.at))].slice(0, 6).map((at) => {
+    [...new Set(ends.map((r) => r.wrote))].slice(0, 6).map((at) => {
       const [x0, y0, x1, y1] = [chart.x(at), others + 24, chart.x(step.t), 66 + chart.below.get(step.n)];
       const bend = (y0 - y1) / 2;
       return s("path", { d: `M${x0},${y0}C${x0},${y0 - bend} ${x1},${y1 + bend} ${x1},${y1}`, "marker-end": "url(#arrow)" });
