@@ -266,7 +266,7 @@ def shown_evidence(code: str, name: str, value: Any) -> Any:
     if not isinstance(value, int) or isinstance(value, bool):
         return value
     if name in DURATIONS:
-        return f"{value} %" if (code, name) == SHARE else humanize(value)
+        return f"{value}%" if (code, name) == SHARE else humanize(value)
     if name in INSTANTS:
         return clock(value)
     return score(value) if name == REWARD else value

@@ -110,7 +110,7 @@ def table(built: Built) -> Iterator[str]:
     yield (
         f"<p>{counted(o['episodes'], 'episode')}; failures of the harness: {rate['failures']:,} of "
         f"{rate['episodes']:,}, {rate['point']:.1%} "
-        f"(95 %: {rate['low']:.1%} to {rate['high']:.1%}). {gate}"
+        f"(95%: {rate['low']:.1%} to {rate['high']:.1%}). {gate}"
         f"Valid for training: {o['valid']:,}; quarantined: {o['quarantined']:,}.</p>\n"
     )
     for text in o["reasons"]:

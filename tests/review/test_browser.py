@@ -598,6 +598,20 @@ def test_a_change_of_a_row_that_is_none_of_the_agents_business_is_marked(
     assert mine["key"] in page.inner_text(".changes .outside")
 
 
+def test_both_bounds_of_a_stratum_stand_side_by_side_and_are_explained(
+    reader: Reader, recordings: Path
+) -> None:
+    page = reader.open(write_page(build(recordings, limit=0.05)))
+    row = page.locator(".strata tbody tr", has_text="3/3").inner_text()
+    assert re.search(r"43\.9% – 100\.0%\s+11\.6% ▲", row)
+    assert "they share the error of 5%" in page.inner_text(".strata")
+    assert "load 1: 3 of 3 episodes, surely 11.6% or more" in page.inner_text(".gauge")
+    # One form of percent, in words and in drawings.
+    told = page.evaluate("document.getElementById('content').textContent")
+    assert "100.0%" in told
+    assert not re.search(r"\d\s%", told)
+
+
 def test_episodes_are_filtered_by_effect_and_by_how_sure_a_verdict_is(
     reader: Reader, built: Built
 ) -> None:

@@ -105,7 +105,7 @@ def test_what_was_true_stands_beside_what_was_seen(built: Built) -> None:
     [
         ("H112", "age", 62_388_883, "1min 02s"),
         ("H311", "waited", 2_500_000, "2.5s"),
-        ("M513", "waited", 12, "12 %"),
+        ("M513", "waited", 12, "12%"),
         ("H314", "by", 90_000_000, "1min 30s"),
         ("H310", "by", "user/4#2", "user/4#2"),
         ("H311", "ttl", 5_000_000, "5s"),

@@ -34,6 +34,31 @@ function button(label, attributes, ...children) {
   return h("button", { type: "button", ...attributes }, label, ...children);
 }
 
+function muted(...words) {
+  return h("p", { class: "mute" }, words);
+}
+
+function link(words, onclick) {
+  return button(words, { class: "link", onclick });
+}
+
+function folded(title, ...children) {
+  return h("details", null, h("summary", null, title), children);
+}
+
+// What may be wider than its place, and is scrolled by the keyboard too.
+function region(name, ...children) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, children);
+}
+
+function grid(attributes, heads, rows) {
+  return h("table", attributes, h("thead", null, h("tr", null, heads.map((x) => (x instanceof Node ? x : h("th", { scope: "col" }, x))))), h("tbody", null, rows));
+}
+
+function facts(attributes, pairs) {
+  return h("dl", attributes, pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
+}
+
 // Ticks are microseconds. The same words as the command line uses.
 function humanize(ticks) {
   if (ticks < 0) return "-" + humanize(-ticks);
@@ -65,7 +90,7 @@ function clock(ticks) {
 }
 
 function percent(share, digits = 1) {
-  return (share * 100).toFixed(digits) + " %";
+  return (share * 100).toFixed(digits) + "%";
 }
 
 function counted(n, noun, plural) {

@@ -70,7 +70,7 @@ function episodeHead(entry, episode) {
     !veil && h("p", { class: "lead" }, sentenceOf(entry), entry.sentence.endsWith(".") ? "" : "."),
     h("p", { class: "mute facts-line" }, facts.join(" · ")),
     !veil && entry.before && h("p", null, `In ${run.compared.before}: `, h("strong", null, [entry.before.class, entry.before.primary, `reward ${reward(entry.before.score)}`].filter(Boolean).join(", ")), ` (${entry.change.join(", ")}).`),
-    !veil && entry.reason && !entry.reason.endsWith(entry.sentence) && h("p", { class: "mute" }, `${entry.quarantined ? "Quarantined" : "Not quarantined"}: ${entry.reason}.`),
+    !veil && entry.reason && !entry.reason.endsWith(entry.sentence) && muted(`${entry.quarantined ? "Quarantined" : "Not quarantined"}: ${entry.reason}.`),
     episode && h("details", { class: "prompt" }, h("summary", null, "The task, as the agent was given it"), h("p", null, episode.prompt)),
   );
 }
@@ -181,7 +181,7 @@ function commands(entry, episode) {
     { class: "card commands" },
     h("summary", null, "The same in a terminal"),
     h("ul", { class: "plain" }, [...new Set(out)].map((text) => h("li", null, h("code", null, text), button("Copy", { class: "small", "aria-label": `Copy: ${text}`, onclick: () => copy(text) })))),
-    h("p", { class: "mute" }, `digest ${entry.digest}`),
+    muted(`digest ${entry.digest}`),
   );
 }
 
@@ -259,7 +259,7 @@ function reviewTab(entry) {
     ),
     error,
     h("p", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Save the review"), button("Next to review", { onclick: () => nextInQueue(1) })),
-    h("p", { class: "mute" }, storageWords()),
+    muted(storageWords()),
   );
   return form;
 }

@@ -167,7 +167,7 @@ function helpDialog() {
     "dialog",
     { id: "help", "aria-labelledby": "help-title" },
     h("h2", { id: "help-title" }, "Keys"),
-    h("dl", null, HELP.map(([name, words]) => h("div", null, h("dt", null, h("kbd", null, name)), h("dd", null, words)))),
+    facts(null, HELP.map(([name, words]) => [h("kbd", null, name), words])),
     h("label", { class: "radio" }, box, "keys of one character are on"),
     h("form", { method: "dialog" }, h("button", { type: "submit", class: "primary" }, "Close")),
   );

@@ -41,7 +41,7 @@ function gaugeCard() {
   const top = [0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8].find((x) => x >= least) || 1;
   const width = 560;
   const x = (share) => 10 + (width - 20) * Math.min(1, share / top);
-  const words = `${percent(point)}, 95 % interval ${percent(low)} to ${percent(high)}${run.limit === null ? "" : `, limit ${percent(run.limit)}`}`;
+  const words = `${percent(point)}, 95% interval ${percent(low)} to ${percent(high)}${run.limit === null ? "" : `, limit ${percent(run.limit)}`}`;
   const ticks = [0, top / 4, top / 2, (top * 3) / 4, top];
   return card(
     "Failure rate of the harness",
@@ -61,9 +61,9 @@ function gaugeCard() {
         s("text", { class: "tick", x: x(t), y: 66, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, percent(t, 0)),
       ),
     ),
-    h("p", null, `${counted(failures, "failure")} in ${counted(episodes, "episode")}; 95 % interval ${percent(low)} to ${percent(high)}.`),
+    h("p", null, `${counted(failures, "failure")} in ${counted(episodes, "episode")}; 95% interval ${percent(low)} to ${percent(high)}.`),
     run.reasons.length > 0 && h("ul", { class: "plain mute" }, run.reasons.map((text) => h("li", null, `${text}.`))),
-    h("p", { class: "mute" }, countedOtherwise()),
+    muted(countedOtherwise()),
   );
 }
 
@@ -92,7 +92,7 @@ function figuresCard() {
   return card(
     "Episodes",
     { class: "figures" },
-    h("dl", null, figures.map(([name, value, note]) => h("div", null, h("dt", null, name), h("dd", null, value, h("small", null, note))))),
+    facts(null, figures.map(([name, value, note]) => [name, [value, h("small", null, note)]])),
     trials(),
     classLine(),
     queueButtons(queueWords(waiting)),
@@ -107,11 +107,10 @@ function mean(score) {
 function trials() {
   if (!run.pass_k.length) return null;
   const shown = (x) => (x.point === null ? "–" : x.point.toFixed(2));
-  return h(
-    "table",
+  return grid(
     { class: "trials" },
-    h("thead", null, h("tr", null, ["k", "pass^k", "without quarantined", "at most"].map((x) => h("th", { scope: "col" }, x)))),
-    h("tbody", null, run.pass_k.map((t) => h("tr", null, [t.k, shown(t.raw), shown(t.clean), t.ceiling.toFixed(2)].map((x) => h("td", null, x))))),
+    ["k", "pass^k", "without quarantined", "at most"],
+    run.pass_k.map((t) => h("tr", null, [t.k, shown(t.raw), shown(t.clean), t.ceiling.toFixed(2)].map((x) => h("td", null, x)))),
   );
 }
 
@@ -149,7 +148,7 @@ function queueButtons(words) {
 }
 
 function codesCard() {
-  if (!run.codes.length) return card("Codes", {}, h("p", { class: "mute" }, "Nothing was found in any episode."));
+  if (!run.codes.length) return card("Codes", {}, muted("Nothing was found in any episode."));
   const most = run.codes[0].n;
   return card(
     "Codes",
@@ -178,42 +177,37 @@ function codesCard() {
 }
 
 function codeText(c) {
-  return h("p", { class: "mute" }, `${c.code}: ${c.explanation} `, h("strong", null, "Remedy: "), c.remedy);
+  return muted(`${c.code}: ${c.explanation} `, h("strong", null, "Remedy: "), c.remedy);
 }
 
 function strataCard() {
   const strata = run.strata;
   if (!strata.length) {
-    return card("Strata", {}, h("p", { class: "mute" }, "All episodes are alike in scenario, load, fault and tools."));
+    return card("Strata", {}, muted("All episodes are alike in scenario, load, fault and tools."));
   }
   return card(
     "Strata",
     { class: "strata" },
-    h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Failure rate by stratum" },
-      h(
-        "table",
+    region(
+      "Failure rate by stratum",
+      grid(
         null,
-        h("thead", null, h("tr", null, ["by", "value", "failures", "95 % interval", ""].map((x) => h("th", { scope: "col" }, x || h("span", { class: "sr" }, "flag"))))),
-        h(
-          "tbody",
-          null,
-          strata.map((x) =>
-            h(
-              "tr",
-              null,
-              h("td", { class: "mute" }, x.by),
-              h("td", null, button(x.value || "none", { class: "link", onclick: () => go({ [x.by]: state[x.by] === x.value ? null : x.value }) })),
-              h("td", { class: "num" }, `${x.failures}/${x.episodes}`),
-              h("td", { class: "num" }, `${percent(x.low)} – ${percent(x.high)}`),
-              h("td", null, x.fails && h("span", { class: "flag", title: `surely ${percent(x.at_least)} or more` }, "▲", h("span", { class: "sr" }, "above the limit"))),
-            ),
+        ["by", "value", "failures", "95% interval", "at least"],
+        strata.map((x) =>
+          h(
+            "tr",
+            null,
+            h("td", { class: "mute" }, x.by),
+            h("td", null, link(x.value || "none", () => go({ [x.by]: state[x.by] === x.value ? null : x.value }))),
+            h("td", { class: "num" }, `${x.failures}/${x.episodes}`),
+            h("td", { class: "num" }, `${percent(x.low)} – ${percent(x.high)}`),
+            h("td", { class: `num ${x.fails ? "flag" : ""}` }, percent(x.at_least), x.fails && [" ▲", h("span", { class: "sr" }, "above the limit")]),
           ),
         ),
       ),
     ),
-    strata.some((x) => x.fails) && h("p", { class: "mute" }, h("span", { class: "flag" }, "▲ "), "surely above the limit: this stratum fails whatever the total says"),
+    strata.some((x) => x.fails) && muted(h("span", { class: "flag" }, "▲ "), "surely above the limit: this stratum fails whatever the total says"),
+    muted(`The interval is of a stratum alone. At least, which the gate goes by, is lower: of ${strata.length} strata one may well leave its own interval by chance, so they share the error of 5%.`),
   );
 }
 

@@ -46,13 +46,12 @@ function stepPanel(entry, episode, step) {
 }
 
 function stepHead(entry, episode, step) {
-  const facts = [`sent ${clock(step.sent)}`, `answered ${clock(step.t)}`];
   const worst = worstRead(step);
   return h(
     "header",
     { class: "step-head" },
     h("h2", null, `Step ${step.n} `, h("code", null, step.kind === "calls" ? step.calls.map(callText).join(", ") || "no call" : KIND_WORDS[step.kind])),
-    h("p", { class: "mute" }, facts.join(" · "), step.ended && ` · the episode ended here with reward ${reward(step.reward)}`),
+    muted(`sent ${clock(step.sent)} · answered ${clock(step.t)}`, step.ended && ` · the episode ended here with reward ${reward(step.reward)}`),
     worst && !hidden(entry) && ageLine(worst),
     !hidden(entry) && foundHere(episode, step, worst !== null),
   );
@@ -93,7 +92,7 @@ function sawAndTruth(entry, episode, step) {
   const veil = hidden(entry);
   return step.calls.map((call) => [
     step.calls.length > 1 && h("h3", null, h("code", null, callText(call))),
-    !call.told && h("p", { class: "mute" }, "It never got an answer."),
+    !call.told && muted("It never got an answer."),
     veil ? lines(call.answer, 2) : twoSides(call),
     call.left_out > 0 && h("p", { class: "caution" }, `${counted(call.left_out, "more line")} of this answer are not held here.`),
     !veil && readsTable(call),
@@ -101,7 +100,7 @@ function sawAndTruth(entry, episode, step) {
 }
 
 function noAnswer(step) {
-  return step.calls.length ? null : h("p", { class: "mute" }, "No call was made, so nothing was read.");
+  return step.calls.length ? null : muted("No call was made, so nothing was read.");
 }
 
 function twoSides(call) {
@@ -116,15 +115,9 @@ function twoSides(call) {
   if (same) {
     return [caption && h("p", { class: call.truth === "rows" ? "age broken" : "fresh" }, caption), lines(call.answer, 2, "What the agent saw")];
   }
-  return h(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "What the agent saw beside what was true" },
-    h(
-      "table",
-      { class: "sides" },
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "What the agent saw"), h("th", { scope: "col" }, "What was true"))),
-      h("tbody", null, call.answer.map((line) => h("tr", { class: line[4] || "same" }, side(line, 2), side(line, 3)))),
-    ),
+  return region(
+    "What the agent saw beside what was true",
+    grid({ class: "sides" }, ["What the agent saw", "What was true"], call.answer.map((line) => h("tr", { class: line[4] || "same" }, side(line, 2), side(line, 3)))),
   );
 }
 
@@ -146,9 +139,8 @@ function side(line, which) {
 
 function lines(all, which, caption) {
   const shown = all.filter((line) => (which === 2 ? line[2] : line[3]) !== null);
-  return h(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption || "Answer" },
+  return region(
+    caption || "Answer",
     h("table", { class: "sides one" }, caption && h("caption", null, caption), h("tbody", null, shown.map((line) => h("tr", { class: line[4] || "same" }, side(line, which))))),
   );
 }
@@ -167,34 +159,23 @@ function readsTable(call) {
   if (!call.reads.length) return null;
   const stale = call.reads.filter((r) => r.age);
   const body = (reads) =>
-    h(
-      "table",
+    grid(
       { class: "reads" },
-      h("thead", null, h("tr", null, ["row", "read through", "served", "true", "age", "what differs"].map((x) => h("th", { scope: "col" }, x)))),
-      h(
-        "tbody",
-        null,
-        reads.map((r) =>
-          h(
-            "tr",
-            { class: r.age > r.bound ? "broken" : r.age ? "lag" : "" },
-            h("td", null, h("code", null, r.key)),
-            h("td", null, `${r.view}, ${r.source}`),
-            h("td", null, r.served ? `v${r.served}` : "none"),
-            h("td", null, r.true ? `v${r.true}` : "none"),
-            h("td", null, r.age ? humanize(r.age) : "fresh"),
-            h("td", null, r.differences.map(([column, saw, truth]) => h("div", null, h("code", null, `${column}: ${saw === null ? "not shown" : JSON.stringify(saw)} → ${JSON.stringify(truth)}`)))),
-          ),
-        ),
-      ),
+      ["row", "read through", "served", "true", "age", "what differs"],
+      reads.map((r) => {
+        const version = (n) => (n ? `v${n}` : "none");
+        const differences = r.differences.map(([column, saw, truth]) => h("div", null, h("code", null, `${column}: ${saw === null ? "not shown" : JSON.stringify(saw)} → ${JSON.stringify(truth)}`)));
+        const cells = [h("code", null, r.key), `${r.view}, ${r.source}`, version(r.served), version(r.true), r.age ? humanize(r.age) : "fresh", differences];
+        return h("tr", { class: r.age > r.bound ? "broken" : r.age ? "lag" : "" }, cells.map((x) => h("td", null, x)));
+      }),
     );
   const rest = call.reads_left_out ? ` (${call.reads_left_out.toLocaleString("en")} more are not held here)` : "";
   return h(
     "details",
     { open: stale.length > 0 },
     h("summary", null, `${counted(call.reads.length, "row")} read, ${stale.length ? `${stale.length} out of date` : "all fresh"}${rest}`),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows read" }, body(stale.length ? stale : call.reads.slice(0, 20))),
-    stale.length > 0 && call.reads.length > stale.length && h("p", { class: "mute" }, `The other ${counted(call.reads.length - stale.length, "row")} were fresh.`),
+    region("Rows read", body(stale.length ? stale : call.reads.slice(0, 20))),
+    stale.length > 0 && call.reads.length > stale.length && muted(`The other ${counted(call.reads.length - stale.length, "row")} were fresh.`),
   );
 }
 
@@ -204,7 +185,7 @@ function whyTab(entry, episode, step) {
   return [
     episode.chain.length
       ? [h("h3", null, "How the outcome came about, from the end back to the cause"), chainList([...episode.chain].reverse())]
-      : h("p", { class: "mute" }, entry.class === "ok" ? "The goal is met: there is nothing to explain." : "No chain of rows leads to this outcome."),
+      : muted(entry.class === "ok" ? "The goal is met: there is nothing to explain." : "No chain of rows leads to this outcome."),
     here.length > 0 && h("h3", null, `Found at step ${step.n}`),
     here.map(findingCard),
     otherFindings(episode, step),
@@ -215,16 +196,14 @@ function chainList(chain) {
   return h(
     "ol",
     { class: "chain" },
-    chain.map((link) =>
-      h(
-        "li",
-        { class: link.step === state.s ? "here" : "" },
-        h("span", { class: "when" }, clock(link.t)),
-        link.step > 0 ? button(link.step === state.s ? `step ${link.step}` : `step ${link.step}`, { class: "link", onclick: () => goToStep(stepAt(link.step)) }) : h("span", { class: "mute" }, "start"),
-        h("span", null, link.text),
-      ),
+    chain.map((item) =>
+      h("li", { class: item.step === state.s ? "here" : "" }, h("span", { class: "when" }, clock(item.t)), stepLink(item.step), h("span", null, item.text)),
     ),
   );
+}
+
+function stepLink(n) {
+  return n > 0 ? link(`step ${n}`, () => goToStep(stepAt(n))) : h("span", { class: "mute" }, "start");
 }
 
 function findingCard(f) {
@@ -234,9 +213,9 @@ function findingCard(f) {
     { class: `finding ${f.code[0]}` },
     h("p", null, h("span", { class: `code ${known ? known.kind : ""}` }, f.code), " ", h("strong", null, known ? known.slug.replaceAll("-", " ") : ""), h("span", { class: "mute" }, ` ${f.confidence}${f.effect === "none" ? "" : ", " + f.effect}`)),
     h("p", null, f.explanation, "."),
-    known && h("p", { class: "mute" }, known.explanation),
-    f.events.length > 0 && h("details", null, h("summary", null, counted(f.events.length, "row") + " of the recording"), chainList(f.events)),
-    Object.keys(f.evidence).length > 0 && h("details", null, h("summary", null, "Evidence"), h("dl", { class: "facts" }, Object.entries(f.evidence).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, h("code", null, name === "reward" ? reward(value) : typeof value === "string" ? value : JSON.stringify(value))))))),
+    known && muted(known.explanation),
+    f.events.length > 0 && folded(counted(f.events.length, "row") + " of the recording", chainList(f.events)),
+    Object.keys(f.evidence).length > 0 && folded("Evidence", facts({ class: "facts" }, Object.entries(f.evidence).map(([name, value]) => [name, h("code", null, name === "reward" ? reward(value) : typeof value === "string" ? value : JSON.stringify(value))]))),
   );
 }
 
@@ -245,7 +224,7 @@ function otherFindings(episode, step) {
   if (!others.length) return null;
   return [
     h("h3", null, "Found elsewhere in this episode"),
-    h("ul", { class: "plain" }, others.map((f) => h("li", null, f.step ? button(`step ${f.step}`, { class: "link", onclick: () => goToStep(stepAt(f.step)) }) : h("span", { class: "mute" }, "start"), " ", h("span", { class: "code" }, f.code), " ", f.explanation))),
+    h("ul", { class: "plain" }, others.map((f) => h("li", null, stepLink(f.step), " ", h("span", { class: "code" }, f.code), " ", f.explanation))),
   ];
 }
 
@@ -253,7 +232,7 @@ const CHANGES_OPEN = 8;
 const SIDES = { agent: "by the agent", caused: "because of the agent's calls", others: "by others" };
 
 function stateTab(entry, episode, step) {
-  if (!step.changes.length) return h("p", { class: "mute" }, "Nothing was committed between the answer before this one and its own.");
+  if (!step.changes.length) return muted("Nothing was committed between the answer before this one and its own.");
   return Object.entries(SIDES).map(([name, words]) => {
     const changes = step.changes.filter((c) => c.side === name && !c.more);
     const more = step.changes.find((c) => c.side === name && c.more);
@@ -286,16 +265,12 @@ function callTab(entry, episode, step) {
   return step.calls.map((call) => [
     h("h3", null, h("code", null, call.tool)),
     call.bad && h("p", { class: "age broken" }, `No schema allows this call: ${call.bad}.`),
-    h(
-      "dl",
-      { class: "facts" },
-      [
-        ["began", call.begin === null ? "never" : clock(call.begin)],
-        ["took", call.begin === null || call.end === null ? "unknown" : humanize(call.end - call.begin)],
-        ["answer", call.ok ? "ok" : call.told ? `error ${call.code}` : "none"],
-        ["wrote", call.wrote.join(", ") || "nothing"],
-      ].map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
-    ),
+    facts({ class: "facts" }, [
+      ["began", call.begin === null ? "never" : clock(call.begin)],
+      ["took", call.begin === null || call.end === null ? "unknown" : humanize(call.end - call.begin)],
+      ["answer", call.ok ? "ok" : call.told ? `error ${call.code}` : "none"],
+      ["wrote", call.wrote.join(", ") || "nothing"],
+    ]),
     h("h4", null, "Arguments as they were sent"),
     h("pre", { class: "raw", tabindex: "0" }, call.raw || "none"),
   ]);
@@ -303,7 +278,7 @@ function callTab(entry, episode, step) {
 
 function gradeTab(entry, episode) {
   const judged = episode.lanes.grade;
-  if (!judged.length) return h("p", { class: "mute" }, "Nothing was judged in this episode.");
+  if (!judged.length) return muted("Nothing was judged in this episode.");
   return [
     h("p", null, `The reward that was paid is ${reward(entry.score)}; the goal is ${entry.goal === null ? "not judged" : entry.goal ? "met" : "not met"}.`),
     h(
@@ -314,7 +289,7 @@ function gradeTab(entry, episode) {
           "li",
           { class: g.holds ? "held" : "failed" },
           h("span", { class: "tick", "aria-hidden": "true" }, g.holds ? "✓" : "✕"),
-          h("div", null, h("strong", null, g.predicate), ` ${g.holds ? "holds" : "fails"}`, g.role !== "goal" && h("span", { class: "tag" }, g.role), g.evidence !== "none" && h("p", null, g.evidence), g.keys.length > 0 && h("p", { class: "mute" }, "rests on ", h("code", null, g.keys.join(", ")))),
+          h("div", null, h("strong", null, g.predicate), ` ${g.holds ? "holds" : "fails"}`, g.role !== "goal" && h("span", { class: "tag" }, g.role), g.evidence !== "none" && h("p", null, g.evidence), g.keys.length > 0 && muted("rests on ", h("code", null, g.keys.join(", ")))),
         ),
       ),
     ),

@@ -22,19 +22,13 @@ function tableCard() {
     "Find an episode",
     { class: "episodes" },
     filterBar(found.length),
-    h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Episodes" },
-      h(
-        "table",
-        null,
-        h("thead", null, h("tr", null, COLUMNS.map(([name], i) => headCell(name, i)), h("th", { scope: "col" }, "what happened"))),
-        h("tbody", null, shown.map(episodeRow)),
-      ),
+    region(
+      "Episodes",
+      grid(null, [...COLUMNS.map(([name], i) => headCell(name, i)), "what happened"], shown.map(episodeRow)),
     ),
     shown.length < found.length &&
       button(`Show more (${(found.length - shown.length).toLocaleString("en")} left)`, { onclick: () => { table.rows += STEP_OF_ROWS; render(); } }),
-    found.length === 0 && h("p", { class: "mute" }, "No episode matches; ", button("clear the filters", { class: "link", onclick: clearFilters }), "."),
+    found.length === 0 && muted("No episode matches; ", link("clear the filters", clearFilters), "."),
   );
 }
 
@@ -108,7 +102,7 @@ function filterBar(n) {
     options("effect", all((e) => (hidden(e) ? [] : [e.effect]))),
     options("sure", all((e) => (hidden(e) || !e.confidence ? [] : [e.confidence]))),
     options("change", run.compared ? Object.keys(CHANGES) : []),
-    h("span", { class: "found" }, counted(n, "episode"), anyFilter() && [" ", button("clear", { class: "link", onclick: clearFilters })]),
+    h("span", { class: "found" }, counted(n, "episode"), anyFilter() && [" ", link("clear", clearFilters)]),
   );
 }
 

@@ -100,7 +100,7 @@ function chartFoot(episode, entry) {
     ),
     !hidden(entry) && button("Lanes", { class: "small", id: "lanes-button", onclick: showLanes }),
     zoomed && button("Whole episode", { class: "small", onclick: () => zoom(0, episode.end) }),
-    hidden(entry) && h("p", { class: "mute" }, "Blind mode: the other lanes appear once you have given your verdict."),
+    hidden(entry) && muted("Blind mode: the other lanes appear once you have given your verdict."),
     episode.notes.length > 0 && !hidden(entry) && h("p", { class: "notes mute" }, episode.notes.join(" · "), "."),
   );
 }
