@@ -54,6 +54,26 @@ def test_the_head_of_a_step_shows_its_arguments_as_they_were_sent(
         page.close()
 
 
+def test_the_head_of_an_episode_tells_plainly_and_all_sides(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=87")
+    assert page.inner_text(".lead") == "The harness is at fault: A place for one was given to two."
+    told = page.inner_text(".episode-head")
+    assert "2 of slots:667 were held or sold at one time" in told
+    assert "Fault in force: marketplace.no-slot-lock (planted)" in told
+    assert "Beside it" not in told
+    page.close()
+    page = reader.open(html, "ep=134")
+    told = page.inner_text(".besides")
+    assert told.startswith("Beside it, of the model: M710 reward-hack at step 4, step 7; M211")
+    page.click(".besides >> text=step 4")
+    page.wait_for_selector("#app[data-ready='134/4/why']")
+    assert "hard-coded" in page.inner_text("#view") or "literals" in page.inner_text("#view")
+    page.keyboard.press("b")
+    page.wait_for_selector(".lead", state="detached")
+    assert "Fault in force" not in page.inner_text("#content")
+    assert page.locator(".besides").count() == 0
+
+
 def test_evidence_is_read_in_seconds_and_rewards(reader: Reader, html: str) -> None:
     for address, shown in (("ep=42&s=3&v=why", "1min 02s"), ("ep=203&s=6&v=why", "1.0")):
         page = reader.open(html, address)

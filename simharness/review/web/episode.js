@@ -54,7 +54,7 @@ function drawTimeline() {
 
 function episodeHead(entry, episode) {
   const veil = hidden(entry);
-  const facts = [entry.scenario, `seed ${entry.seed}`, `policy ${entry.policy || "unknown"}`, `load ${entry.load}`, ...(veil ? [] : entry.faults.map((f) => `fault ${f}`)), counted(entry.steps, "step")];
+  const about = [entry.scenario, `seed ${entry.seed}`, `policy ${entry.policy || "unknown"}`, `load ${entry.load}`, counted(entry.steps, "step")];
   return h(
     "header",
     { class: "episode-head" },
@@ -67,8 +67,8 @@ function episodeHead(entry, episode) {
       button("Next ›", { class: "small", onclick: () => neighbour(1) }),
     ),
     h("h1", null, glyph(entry, 26), ` ${/^\d/.test(entry.id) ? "Episode " : ""}${entry.id} `, veil ? h("span", { class: "mute" }, "verdict hidden") : verdictBadges(entry)),
-    !veil && h("p", { class: "lead" }, sentenceOf(entry), entry.sentence.endsWith(".") ? "" : "."),
-    h("p", { class: "mute facts-line" }, facts.join(" · ")),
+    !veil && headline(entry, episode),
+    h("p", { class: "mute facts-line" }, about.join(" · ")),
     !veil && entry.before && h("p", null, `In ${run.compared.before}: `, h("strong", null, [entry.before.class, entry.before.primary, `reward ${reward(entry.before.score)}`].filter(Boolean).join(", ")), ` (${entry.change.join(", ")}).`),
     !veil && entry.reason && !entry.reason.endsWith(entry.sentence) && muted(`${entry.quarantined ? "Quarantined" : "Not quarantined"}: ${entry.reason}.`),
     episode && h("details", { class: "prompt" }, h("summary", null, "The task, as the agent was given it"), h("p", null, episode.prompt)),
@@ -84,9 +84,31 @@ function verdictBadges(entry) {
   ];
 }
 
-function sentenceOf(entry) {
-  const who = { harness: "The harness is at fault: ", model: "The agent is at fault: ", ambiguous: "Undecided: ", external: "Something outside stopped it: ", ok: "" }[entry.class] || "";
-  return who ? who + entry.sentence : entry.sentence.charAt(0).toUpperCase() + entry.sentence.slice(1);
+const WHO = { harness: "The harness is at fault", model: "The agent is at fault", ambiguous: "Undecided", external: "Something outside stopped it" };
+
+// What the primary code means comes first, then what was seen of it, and what else was found or planted.
+function headline(entry, episode) {
+  const known = codeOf(entry.primary);
+  const text = entry.sentence + (entry.sentence.endsWith(".") ? "" : ".");
+  return [
+    h("p", { class: "lead" }, WHO[entry.class] ? `${WHO[entry.class]}: ${known ? known.explanation : text}` : text.charAt(0).toUpperCase() + text.slice(1)),
+    known && WHO[entry.class] && h("p", null, text),
+    episode && besides(entry, episode, "M", "model"),
+    episode && besides(entry, episode, "H", "harness"),
+    entry.faults.map((fault) => h("p", null, h("strong", null, "Fault in force: "), fault, " (planted)", episode && episode.lanes.faults.some((f) => f.name === fault.split("@")[0] && !f.spans.length) && ", which never took effect")),
+  ];
+}
+
+// Findings of the side that doesn't answer for the outcome.
+function besides(entry, episode, letter, side) {
+  const found = episode.findings.filter((f) => f.code[0] === letter && letter !== entry.primary[0]);
+  const codes = [...new Set(found.map((f) => f.code))];
+  const steps = (code) => [...new Set(found.filter((f) => f.code === code).map((f) => f.step))].slice(0, 4);
+  return codes.length > 0 && h("p", { class: "besides" }, h("strong", null, `Beside it, of the ${side}: `), codes.map((code, i) => [i ? "; " : "", h("span", { class: `code ${side}` }, code), ` ${codeOf(code)?.slug ?? ""} at `, steps(code).map((n, j) => [j ? ", " : "", stepLink(n)])]));
+}
+
+function codeOf(name) {
+  return run.codes.find((c) => c.code === name);
 }
 
 const PROOFS = {

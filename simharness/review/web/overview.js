@@ -172,7 +172,7 @@ function codesCard() {
         ),
       ),
     ),
-    state.f && run.codes.some((c) => c.code === state.f) && codeText(run.codes.find((c) => c.code === state.f)),
+    codeOf(state.f) && codeText(codeOf(state.f)),
   );
 }
 

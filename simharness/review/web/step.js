@@ -207,7 +207,7 @@ function stepLink(n) {
 }
 
 function findingCard(f) {
-  const known = run.codes.find((c) => c.code === f.code);
+  const known = codeOf(f.code);
   return h(
     "article",
     { class: `finding ${f.code[0]}` },
