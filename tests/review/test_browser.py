@@ -106,9 +106,7 @@ def test_the_keyboard_alone_leads_from_the_run_to_the_proof(reader: Reader, html
     page = reader.open(html)
     press = page.keyboard.press
     press("/")
-    page.wait_for_selector("#search:focus")
     page.keyboard.type("H112")
-    press("Enter")
     expect(page.locator(".episodes tbody tr")).to_have_count(1)
     for _ in range(40):
         press("Tab")
@@ -140,6 +138,22 @@ def test_the_keyboard_alone_leads_from_the_run_to_the_proof(reader: Reader, html
     press("j")
     press("Escape")
     page.wait_for_selector("#app[data-ready='//diff']")
+
+
+def test_words_are_searched_for_as_they_are_typed(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=87")
+    rows = page.locator(".episodes tbody tr")
+    page.keyboard.type("/get_deal")  # without a pause, and from an episode
+    assert page.input_value("#search") == "get_deal"
+    assert page.evaluate("document.activeElement.id") == "search"
+    expect(rows).to_have_count(1)
+    assert page.locator(".dots .faint").count() == 3
+    assert page.url.endswith("#q=get_deal")
+    page.keyboard.type("x")
+    expect(rows).to_have_count(0)
+    page.click("text=clear the filters")
+    expect(rows).to_have_count(4)
+    assert page.input_value("#search") == ""
 
 
 def test_the_focus_stays_on_the_dot_that_was_reached(reader: Reader, html: str) -> None:

@@ -12,7 +12,7 @@ const HELP = [
   ["q", "quarantine or keep"],
   ["c", "code"],
   ["u", "take the last review back"],
-  ["/", "search"],
+  ["/", "search, as you type"],
   ["w s, + −", "zoom in, out"],
   ["a d in the timeline, Shift → ←", "pan"],
   ["0", "whole episode"],
@@ -143,7 +143,7 @@ function mark(name, value) {
 
 function focusSearch() {
   if (state.ep !== null) go({ ep: null, s: null, v: null });
-  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById("search")?.focus()));
+  document.getElementById("search").focus(); // at once: the next key is a letter of it
 }
 
 function escape(event, field) {

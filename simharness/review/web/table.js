@@ -12,24 +12,33 @@ const COLUMNS = [
 const table = { column: null, down: false, rows: STEP_OF_ROWS };
 
 function tableCard() {
+  return card("Find an episode", { class: "episodes" }, filterBar(), h("div", { id: "found" }, foundTable()));
+}
+
+// What was typed is searched for at once, and the field is left as it is.
+function search(event) {
+  state.q = event.target.value || null;
+  keepAddress();
+  document.querySelector(".strip").replaceWith(stripCard());
+  document.getElementById("found").replaceChildren(...foundTable());
+}
+
+function foundTable() {
   const found = queue().filter(matches);
   if (table.column !== null) {
     const of = COLUMNS[table.column][1];
     found.sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) * (table.down ? -1 : 1));
   }
   const shown = found.slice(0, table.rows);
-  return card(
-    "Find an episode",
-    { class: "episodes" },
-    filterBar(found.length),
+  return [
+    h("p", { class: "found" }, counted(found.length, "episode"), anyFilter() && [" ", link("clear the filters", clearFilters)]),
     region(
       "Episodes",
       grid(null, [...COLUMNS.map(([name], i) => headCell(name, i)), "what happened"], shown.map(episodeRow)),
     ),
     shown.length < found.length &&
       button(`Show more (${(found.length - shown.length).toLocaleString("en")} left)`, { onclick: () => { table.rows += STEP_OF_ROWS; render(); } }),
-    found.length === 0 && muted("No episode matches; ", link("clear the filters", clearFilters), "."),
-  );
+  ].filter(Boolean);
 }
 
 function headCell(name, i) {
@@ -64,7 +73,7 @@ function episodeRow(entry) {
   );
 }
 
-function filterBar(n) {
+function filterBar() {
   const options = (name, values, words = (x) => x) =>
     values.length > 1 || state[name]
       ? h(
@@ -88,7 +97,7 @@ function filterBar(n) {
       "label",
       { class: "search" },
       h("span", null, "words"),
-      h("input", { id: "search", type: "search", value: state.q || "", placeholder: "H112 get_deal 42", onchange: (event) => go({ q: event.target.value || null }) }),
+      h("input", { id: "search", type: "search", value: state.q || "", placeholder: "H112 get_deal 42", oninput: search }),
     ),
     options("f", codes, (x) => x),
     options("scenario", all((e) => [e.scenario])),
@@ -102,7 +111,6 @@ function filterBar(n) {
     options("effect", all((e) => (hidden(e) ? [] : [e.effect]))),
     options("sure", all((e) => (hidden(e) || !e.confidence ? [] : [e.confidence]))),
     options("change", run.compared ? Object.keys(CHANGES) : []),
-    h("span", { class: "found" }, counted(n, "episode"), anyFilter() && [" ", link("clear", clearFilters)]),
   );
 }
 
