@@ -375,6 +375,9 @@ def test_in_blind_mode_the_verdict_comes_after_the_reviewers_own(reader: Reader,
     assert told["auto"] == {"class": "harness", "primary": "H112", "quarantined": True}
     (reader.folder / "reviews.jsonl").write_text(review, encoding="utf-8")
     assert read_reviews(reader.folder)["crm/negotiation:42:expert"].decision == "quarantine"
+    page.keyboard.press("?")
+    assert "take the last review back" in page.inner_text("#help")
+    page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     page.keyboard.press("u")
     expect(page.locator(".proof")).to_have_count(0)
@@ -445,6 +448,10 @@ def test_a_review_in_a_served_page_is_added_to_the_run(
 
 def save_reviews(page: Page, url: str) -> None:
     page.goto(f"{url}#ep=42&v=notes")
+    page.wait_for_selector("#app[data-ready]")
+    page.keyboard.press("?")
+    assert "take the last review back" not in page.inner_text("#help")  # a file only grows
+    page.keyboard.press("Escape")
     for decision in ("keep", "quarantine"):
         page.check("#review-verdict-harness")
         page.check(f"#review-decision-{decision}")

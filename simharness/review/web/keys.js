@@ -167,7 +167,7 @@ function helpDialog() {
     "dialog",
     { id: "help", "aria-labelledby": "help-title" },
     h("h2", { id: "help-title" }, "Keys"),
-    facts(null, HELP.map(([name, words]) => [h("kbd", null, name), words])),
+    facts(null, HELP.filter(([name]) => !(run.served && name === "u")).map(([name, words]) => [h("kbd", null, name), words])),
     h("label", { class: "radio" }, box, "keys of one character are on"),
     h("form", { method: "dialog" }, h("button", { type: "submit", class: "primary" }, "Close")),
   );
