@@ -63,14 +63,6 @@ const EPISODE_KEYS = {
   p: () => moveStep(-1, (step) => step.fidelity !== "true"),
   "]": () => neighbour(1),
   "[": () => neighbour(-1),
-  1: () => choose("diff"),
-  2: () => choose("saw"),
-  3: () => choose("truth"),
-  y: () => choose("why"),
-  x: () => choose("state"),
-  v: () => choose("call"),
-  i: () => choose("grade"),
-  r: () => choose("notes"),
   o: () => mark("verdict", "ok"),
   m: () => mark("verdict", "model"),
   h: () => mark("verdict", "harness"),
@@ -92,6 +84,9 @@ const EPISODE_KEYS = {
     say("Go to step: type its number and Enter");
   },
 };
+
+const VIEW_KEYS = { 1: "diff", 2: "saw", 3: "truth", y: "why", x: "state", v: "call", i: "grade", r: "notes" };
+for (const [key, name] of Object.entries(VIEW_KEYS)) EPISODE_KEYS[key] = () => choose(name);
 
 function moveStep(by, wanted = null) {
   if (!current.episode) return;
