@@ -252,6 +252,31 @@ def test_nothing_is_seriously_inaccessible_or_cut_in_either_theme(
             context.close()
 
 
+def test_names_and_grades_stand_in_full_in_a_narrow_window(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=203&s=6")
+    for width in (1280, 800):
+        page.set_viewport_size({"width": width, "height": 900})
+        settle(page)
+        drawn = page.locator("#timeline").evaluate(
+            "(x) => [...x.querySelectorAll('text')].map((t) => t.firstChild.data).join(' ')"
+        )
+        assert "lock tickets:44921" in drawn
+        assert "finish says what it rests on · reward 1.0" in drawn
+        assert "…" not in drawn
+        # No name of a lane runs into the plot.
+        assert page.evaluate(
+            """() => Math.max(...[...document.querySelectorAll(".lane-name")].map((x) =>
+                x.getBBox().x + x.getBBox().width))
+                - Number(document.querySelector(".catch").getAttribute("x"))"""
+        ) < 0
+        names = page.locator(".steps .tool")
+        assert names.all_inner_texts()[-1] == "finish"
+        assert names.evaluate_all("(all) => all.every((x) => x.scrollWidth <= x.clientWidth)")
+    page.goto(f"{page.url.partition('#')[0]}#ep=42&s=3")
+    settle(page)
+    assert page.locator(".steps a.on .times").is_visible()
+
+
 def test_nothing_is_cut_on_paper(reader: Reader, html: str) -> None:
     page = reader.open(html, "ep=42&s=3")
     page.emulate_media(media="print")

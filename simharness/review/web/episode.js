@@ -172,10 +172,10 @@ function stepList(entry, episode) {
             "a",
             { href: address({ s: step.n, v: null }), class: on ? "on" : "", "aria-current": on ? "step" : null, id: `step-${step.n}`, onclick: (event) => { event.preventDefault(); goToStep(step); } },
             h("span", { class: "n" }, step.n),
+            s("svg", { width: 20, height: 20, "aria-hidden": "true" }, stepMark(stepKind(step), 10, 10, veil ? "true" : step.fidelity, 5.5)),
             h("span", { class: "tool" }, tools),
             times.get(step.n) > 1 && h("span", { class: "times", title: "the same call again, waits aside" }, `×${times.get(step.n)}`),
             codes.map((code) => h("span", { class: "code" }, code)),
-            s("svg", { width: 20, height: 20, "aria-hidden": "true" }, stepMark(stepKind(step), 10, 10, veil ? "true" : step.fidelity, 5.5)),
             h("span", { class: "sr" }, veil ? "" : ` ${KIND_WORDS[stepKind(step)]}, ${FIDELITY_WORDS[step.fidelity]}`),
           ),
         );

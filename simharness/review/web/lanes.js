@@ -145,7 +145,7 @@ function curveLane(chart) {
         curve.points.map(([, score], i) => {
           const to = i + 1 < ends.length ? ends[i + 1] : chart.end;
           if (!chart.inside(ends[i], to)) return null;
-          return s("line", { class: `reach ${score ? "good" : score === null ? "unknown" : "bad"}`, x1: Math.max(GUTTER, chart.x(ends[i])), x2: Math.min(chart.width - RIGHT, chart.x(to)), y1: y, y2: y });
+          return s("line", { class: `reach ${score ? "good" : score === null ? "unknown" : "bad"}`, x1: Math.max(gutter, chart.x(ends[i])), x2: Math.min(chart.width - RIGHT, chart.x(to)), y1: y, y2: y });
         }),
         curve.points.map(([n, score], i) =>
           s("g", { class: `reach ${score ? "good" : score === null ? "unknown" : "bad"}`, "data-tip": words(n, score) }, s("rect", { class: "hit", x: chart.x(ends[i]) - 6, y: y - 9, width: 12, height: 18 }), shape(score ? "circle" : score === null ? "diamond" : "cross", chart.x(ends[i]), y, 4, { class: "mark" })),
@@ -156,7 +156,7 @@ function curveLane(chart) {
     {
       detail: "what the reference policy comes to when it takes over after each step: a dot reaches the goal, a cross doesn't",
       over: (top) => {
-        const x = place === null || curve.never ? GUTTER + 4 : Math.min(chart.width - RIGHT, Math.max(GUTTER + 4, chart.x(place) + 5));
+        const x = place === null || curve.never ? gutter + 4 : Math.min(chart.width - RIGHT, Math.max(gutter + 4, chart.x(place) + 5));
         const left = x > chart.width - 190;
         return s("text", { class: "tick over", x: left ? x - 10 : x, y: top + 30, "text-anchor": left ? "end" : "start" }, said);
       },
@@ -193,7 +193,7 @@ function lagLane(chart) {
     },
     {
       detail: `for how long what the agent believes has been out of date; ${named}`,
-      over: (top) => s("text", { class: "tick over", x: GUTTER + 4, y: top + 14 }, `${rows.length === 1 ? rows[0].key + ", " : ""}up to ${humanize(most)}`),
+      over: (top) => s("text", { class: "tick over", x: gutter + 4, y: top + 14 }, `${rows.length === 1 ? rows[0].key + ", " : ""}up to ${humanize(most)}`),
     },
   );
 }
@@ -236,8 +236,8 @@ function usersLane(chart) {
       name: "others",
       detail: groups.map((g) => `${g.name}: ${g.owners}`).join(", "),
       over: (top) => [
-        strips.map((group, i) => s("text", { class: "tick strip-name", x: GUTTER - 14, y: top + 53 + 16 * i, "text-anchor": "end" }, clip(`${group.name} (${group.owners})`, 15))),
-        strips.length > 0 && left > 0 && s("text", { class: "tick", x: GUTTER + 4, y: top + 42 + more - 4 }, `${counted(left, "more group")}; the strip above counts all`),
+        strips.map((group, i) => s("text", { class: "tick strip-name", x: gutter - 14, y: top + 53 + 16 * i, "text-anchor": "end" }, clip(`${group.name} (${group.owners})`, 15))),
+        strips.length > 0 && left > 0 && s("text", { class: "tick", x: gutter + 4, y: top + 42 + more - 4 }, `${counted(left, "more group")}; the strip above counts all`),
       ],
     },
   );
@@ -257,7 +257,7 @@ function densityStrip(chart, groups, bins, base, height, name) {
   const bar = chart.end / bins;
   return calls.map((n, i) => {
     if (!n || !chart.inside(i * bar, (i + 1) * bar)) return null;
-    const x = Math.max(GUTTER, chart.x(i * bar));
+    const x = Math.max(gutter, chart.x(i * bar));
     const tall = 3 + (n / most) * (height - 3);
     return s("rect", { class: "density", x, y: base - tall, width: Math.max(1, chart.x((i + 1) * bar) - x - 0.5), height: tall, "data-tip": `${counted(n, "call")} of ${name}, ${counted(writes[i], "change")}, around ${clock(i * bar)}` });
   });
@@ -287,7 +287,7 @@ function cacheLane(chart, { view: name, events }) {
         const y = top + 14 + [0, 9, -9][level];
         if (e.kind === "hit" || e.kind === "read") {
           if (e.since !== undefined) {
-            const x0 = Math.max(GUTTER - 10, chart.x(e.since));
+            const x0 = Math.max(gutter - 10, chart.x(e.since));
             whiskers.push(s("path", { class: "whisker", d: `M${x0},${y + 5}V${y - 5}M${x0},${y}H${x}` }));
           }
           const words = `step ${e.step} read ${e.key} from ${e.source}${e.age ? `, out of date for ${humanize(e.age)}` : ""}`;
@@ -385,10 +385,16 @@ function faultLane(chart) {
         const first = fault.spans.find(([from, to]) => chart.inside(from, to));
         return [
           fault.spans.map(([from, to]) => s("rect", { class: "fault-bar", x: chart.x(from), y: y + 2, width: Math.max(1, chart.x(to) - chart.x(from)), height: 12, rx: 2 })),
-          s("text", { class: "halo-text", x: Math.max(GUTTER, first ? chart.x(first[0]) : GUTTER) + 5, y: y + 12 }, first ? fault.name : `${fault.name}: not in force here`),
+          s("text", { class: "halo-text", x: Math.max(gutter, first ? chart.x(first[0]) : gutter) + 5, y: y + 12 }, first ? fault.name : `${fault.name}: not in force here`),
         ];
       }),
   );
+}
+
+// A text in lines of so many characters, broken at spaces where there are any.
+function wrapped(text, width, most) {
+  const out = text.match(new RegExp(`.{1,${width}}(?=\\s|$)|.{${width}}`, "gs")).map((line) => line.trim());
+  return out.length > most ? [...out.slice(0, most - 1), clip(out.slice(most - 1).join(" "), width)] : out;
 }
 
 // Whether the goal held, and what was paid.
@@ -398,22 +404,22 @@ function gradeLane(chart) {
   const last = steps[steps.length - 1];
   if (!last || !last.ended) return null;
   const failed = judged.filter((g) => !g.holds);
-  const words = failed.length ? clip("failed: " + failed.map((g) => g.predicate).join(", "), Math.max(24, Math.floor((chart.width - GUTTER) / 8.5))) : judged.length ? "all of the goal holds" : "nothing was judged";
+  const words = failed.length ? "✕ failed: " + failed.map((g) => clip(g.predicate, 200)).join(", ") : judged.length ? "✓ all of the goal holds" : "nothing was judged";
+  const told = wrapped(`${words} · reward ${reward(last.reward)}`, Math.floor((chart.width - gutter) / 8.5), 6);
   return lane(
     chart,
     "grade",
-    26,
+    12 + 14 * told.length,
     (top) => {
       const x = chart.x(chart.episode.end);
       const y = top + 13;
       return s(
         "g",
         { class: failed.length || !judged.length ? "flag failed" : "flag held", "data-tip": judged.map((g) => clip(`${g.holds ? "✓" : "✕"} ${g.predicate}: ${g.evidence}`, 200)).join("\n") },
-        s("line", { class: "track", x1: GUTTER, x2: x, y1: y, y2: y }),
+        s("line", { class: "track", x1: gutter, x2: x, y1: y, y2: y }),
         s("path", { d: `M${x},${y + 8}V${y - 8}L${x - 11},${y - 4}L${x},${y}` }),
-        s("text", { x: x - 18, y: y - 1 + 5, "text-anchor": "end", class: "halo-text" }, `${failed.length ? "✕ " : judged.length ? "✓ " : ""}${words} · reward ${reward(last.reward)}`),
+        told.map((text, i) => s("text", { x: x - 18, y: y + 4 + 14 * i, "text-anchor": "end", class: "halo-text" }, text)),
       );
     },
-    { middle: true },
   );
 }

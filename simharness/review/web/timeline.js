@@ -1,24 +1,27 @@
 // An episode in time, lane by lane. All lanes share one axis; a drag on them zooms, and the keys
 // w a s d, + - 0 do the same.
 
-const GUTTER = 118;
+let gutter = 118; // left of the plot, where the names of lanes stand
+const NAME_MAX = 30;
 const RIGHT = 14;
 const view = { from: 0, to: 1, closed: new Set(), spread: false, order: [], drawn: [], entry: null };
 
 function timeline(entry, episode, width) {
   const end = Math.max(1, episode.end);
   if (view.entry !== entry.place) Object.assign(view, { entry: entry.place, from: 0, to: end });
+  const lanes = lanesOf(entry, episode);
+  gutter = Math.max(118, 10 + 6.9 * Math.min(NAME_MAX, Math.max(...lanes.map(([name]) => name.length))));
   const chart = { entry, episode, width, end, y: 0, tops: new Map() };
-  chart.x = (t) => GUTTER + ((t - view.from) / (view.to - view.from)) * (width - GUTTER - RIGHT);
+  chart.x = (t) => gutter + ((t - view.from) / (view.to - view.from)) * (width - gutter - RIGHT);
   chart.inside = (from, to = from) => to >= view.from && from <= view.to;
   const axisNode = axis(chart);
   chart.y = 26;
-  const drawn = lanesOf(entry, episode).flatMap(([, draw]) => draw(chart) || []);
+  const drawn = lanes.flatMap(([, draw]) => draw(chart) || []);
   view.drawn = [...chart.tops.keys()];
   const height = chart.y + 4;
   const bands = hidden(entry) ? [] : faultBands(chart, height);
   // Marks at either end of the episode may stand out of the plot; what is cut by a zoom may not.
-  const left = GUTTER - (view.from > 0 ? 0 : 14);
+  const left = gutter - (view.from > 0 ? 0 : 14);
   const right = width - (view.to < end ? RIGHT : 0);
   const svg = s(
     "svg",
@@ -28,7 +31,7 @@ function timeline(entry, episode, width) {
     bands,
     axisNode,
     cursor(chart, height),
-    s("rect", { class: "catch", x: GUTTER, y: 0, width: width - GUTTER - RIGHT, height, onpointerdown: startBrush }),
+    s("rect", { class: "catch", x: gutter, y: 0, width: width - gutter - RIGHT, height, onpointerdown: startBrush }),
     hidden(entry) ? null : flow(chart),
     drawn,
   );
@@ -123,7 +126,7 @@ function lane(chart, title, height, draw, options = {}) {
 }
 
 function label(title, name, y, shut, detail) {
-  const text = s("text", { class: "lane-name", x: 4, y: y + 4, onclick: () => toggleLane(name) }, (shut ? "▸ " : "") + clip(title, 16));
+  const text = s("text", { class: "lane-name", x: 4, y: y + 4, onclick: () => toggleLane(name) }, (shut ? "▸ " : "") + clip(title, NAME_MAX));
   text.append(s("title", null, `${title}${detail ? ": " + detail : ""} (click ${name === "others" && !shut ? "spreads, then folds" : "folds"} the lane)`));
   return text;
 }
@@ -142,7 +145,7 @@ function toggleLane(name) {
 function axis(chart) {
   const span = view.to - view.from;
   const steps = [1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 15e6, 3e7, 6e7, 12e7, 3e8, 6e8, 18e8, 36e8, 72e8, 216e8, 432e8, 864e8, 6048e8];
-  const room = Math.max(2, Math.floor((chart.width - GUTTER) / 90));
+  const room = Math.max(2, Math.floor((chart.width - gutter) / 90));
   const step = steps.find((x) => span / x <= room) || span / room;
   const out = [];
   for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
@@ -164,7 +167,7 @@ function faultBands(chart, height) {
     fault.spans
       .filter(([from, to]) => chart.inside(from, to))
       .map(([from, to]) => {
-        const x = Math.max(GUTTER, chart.x(from));
+        const x = Math.max(gutter, chart.x(from));
         return s("rect", { class: "fault", x, y: 20, width: Math.max(0, Math.min(chart.width - RIGHT, chart.x(to)) - x), height: height - 24, "data-tip": `fault ${fault.name} in force` });
       }),
   );
@@ -200,13 +203,13 @@ function panBy(share) {
 function startBrush(event) {
   const svg = document.getElementById("timeline");
   const left = svg.getBoundingClientRect().left;
-  const width = Number(svg.getAttribute("width")) - GUTTER - RIGHT;
-  const at = (e) => Math.max(0, Math.min(1, (e.clientX - left - GUTTER) / width));
+  const width = Number(svg.getAttribute("width")) - gutter - RIGHT;
+  const at = (e) => Math.max(0, Math.min(1, (e.clientX - left - gutter) / width));
   const begin = at(event);
-  const box = s("rect", { class: "brush", y: 0, height: svg.getAttribute("height"), x: GUTTER + begin * width, width: 0 });
+  const box = s("rect", { class: "brush", y: 0, height: svg.getAttribute("height"), x: gutter + begin * width, width: 0 });
   svg.append(box);
   const move = (e) => {
-    box.setAttribute("x", GUTTER + Math.min(begin, at(e)) * width);
+    box.setAttribute("x", gutter + Math.min(begin, at(e)) * width);
     box.setAttribute("width", Math.abs(at(e) - begin) * width);
   };
   const up = (e) => {
