@@ -16,6 +16,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from simharness.review.build import encoded
+from simharness.review.words import GLOSSARY, MARKS
 from simharness.units import counted
 
 if TYPE_CHECKING:
@@ -77,7 +78,14 @@ def policy(script: str, style: str, *, served: bool) -> str:
 def page(built: Built, *, served: bool = False) -> str:
     """Write the page. One that is served may send reviews back to where it came from."""
     script, style = sources()
-    index = {**built.overview, "entries": built.entries, "reviews": built.reviews, "served": served}
+    index = {
+        **built.overview,
+        "entries": built.entries,
+        "reviews": built.reviews,
+        "served": served,
+        "marks": MARKS,
+        "glossary": GLOSSARY,
+    }
     title = escape(f"simharness · {built.overview['run']}")
     return "".join(
         [

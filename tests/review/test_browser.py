@@ -74,6 +74,29 @@ def test_the_head_of_an_episode_tells_plainly_and_all_sides(reader: Reader, html
     assert page.locator(".besides").count() == 0
 
 
+def test_the_words_are_explained_where_they_stand_and_at_the_foot(
+    reader: Reader, recordings: Path
+) -> None:
+    html = write_page(build(recordings, limit=0.05))
+    for address, words in (
+        ("", ("contaminated", "Strata", "quarantined", "valid for training")),
+        ("ep=87&v=why", ("harness, H221, proved (closed)", "places:slots true", "load 1",
+                         "planted", "proved", "hindered")),
+        ("ep=203&v=why", ("reward true", "helped")),
+        ("ep=203&v=state", ("State Δ",)),
+    ):  # fmt: skip
+        page = reader.open(html, address)
+        told = page.locator("#content [title]").all_inner_texts()
+        assert set(words) <= set(told), address
+        page.focus("footer summary")  # by the keyboard, too
+        page.keyboard.press("Enter")
+        foot = page.inner_text("footer")
+        for word in ("proved", "contaminated", "strata", "places:slots true", "helped",
+                     "footprint", "State Δ", "load"):  # fmt: skip
+            assert word in foot
+        page.close()
+
+
 def test_evidence_is_read_in_seconds_and_rewards(reader: Reader, html: str) -> None:
     for address, shown in (("ep=42&s=3&v=why", "1min 02s"), ("ep=203&s=6&v=why", "1.0")):
         page = reader.open(html, address)
@@ -264,11 +287,14 @@ def test_names_and_grades_stand_in_full_in_a_narrow_window(reader: Reader, html:
         assert "finish says what it rests on · reward 1.0" in drawn
         assert "…" not in drawn
         # No name of a lane runs into the plot.
-        assert page.evaluate(
-            """() => Math.max(...[...document.querySelectorAll(".lane-name")].map((x) =>
+        assert (
+            page.evaluate(
+                """() => Math.max(...[...document.querySelectorAll(".lane-name")].map((x) =>
                 x.getBBox().x + x.getBBox().width))
                 - Number(document.querySelector(".catch").getAttribute("x"))"""
-        ) < 0
+            )
+            < 0
+        )
         names = page.locator(".steps .tool")
         assert names.all_inner_texts()[-1] == "finish"
         assert names.evaluate_all("(all) => all.every((x) => x.scrollWidth <= x.clientWidth)")
@@ -493,9 +519,9 @@ def test_the_timeline_zooms_and_folds(reader: Reader, html: str) -> None:
     expect(dots).not_to_have_count(14)
     page.click("text=Whole episode")
     expect(page.locator("#timeline .dot")).to_have_count(14)
-    assert page.locator(".cache-read").count() == 7
+    assert page.locator("#timeline .cache-read").count() == 7
     page.click(".lane-name:has-text('deals.detail')")
-    expect(page.locator(".cache-read")).to_have_count(0)
+    expect(page.locator("#timeline .cache-read")).to_have_count(0)
 
 
 def test_a_zoomed_timeline_stays_within_its_plot(reader: Reader, html: str) -> None:
@@ -511,7 +537,7 @@ def test_a_zoomed_timeline_stays_within_its_plot(reader: Reader, html: str) -> N
         """() => {
             const ends = (x) => [Number(x.getAttribute("x")),
                 Number(x.getAttribute("x")) + Number(x.getAttribute("width"))];
-            const bars = [...document.querySelectorAll(".fault-bar")].map(ends);
+            const bars = [...document.querySelectorAll("#timeline .fault-bar")].map(ends);
             return [document.querySelector("#inside rect"), document.querySelector(".catch")]
                 .map(ends).concat(bars);
         }"""
@@ -519,6 +545,32 @@ def test_a_zoomed_timeline_stays_within_its_plot(reader: Reader, html: str) -> N
     assert ends[0] == ends[1]
     assert ends[2][0] < ends[1][0]  # so it is cut
     assert ends[2][1] > ends[1][1]
+
+
+def test_the_legend_explains_the_marks_of_this_episode(reader: Reader, html: str) -> None:
+    for address, there, not_there in (
+        ("ep=42&s=3", ("older than the contract allows", "invalidation lost", "what was missed",
+         "read from the cache", "put into the cache", "held", "fault in force", "goal not met"),
+         ("write", "refused", "took it", "money moved", "invalidated")),
+        ("ep=87", ("write", "not in the cache", "invalidated", "looked for a place", "took it",
+         "its end", "payment asked", "money moved", "change by others"),
+         ("refused", "invalidation lost", "older than the contract allows")),
+    ):  # fmt: skip
+        page = reader.open(html, address)
+        told = page.locator(".time .legend > span").all_inner_texts()
+        assert set(there) <= set(told)
+        assert not set(not_there) & set(told)
+        empty = page.locator(".time .legend svg").evaluate_all(
+            """(all) => all.map((x) => x.firstChild.getBBox())
+                .filter((box) => !(box.width + box.height)).length"""
+        )
+        assert empty == 0
+        page.keyboard.press("b")
+        page.wait_for_selector(".lead", state="detached")
+        told = page.locator(".time .legend > span").all_inner_texts()
+        assert set(told) <= {"from sent to answered", "answer", "write"}
+        page.keyboard.press("b")
+        page.close()
 
 
 def test_the_part_that_is_shown_stands_in_a_strip_that_can_be_dragged(
@@ -607,7 +659,7 @@ def test_the_point_of_no_return_is_drawn_where_it_was(reader: Reader, recordings
 
 def test_marks_of_one_second_can_all_be_seen_and_clicked(reader: Reader, html: str) -> None:
     # Each mark's middle belongs to it, and to no mark that was drawn over it.
-    hits = """(marks) => [...document.querySelectorAll(marks)].map((mark) => {
+    hits = """(marks) => [...document.querySelectorAll("#timeline " + marks)].map((mark) => {
         const box = (mark.querySelector(".mark") || mark).getBoundingClientRect();
         const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
         return mark.contains(there) ? "" : mark.id || mark.dataset.tip;
@@ -619,7 +671,7 @@ def test_marks_of_one_second_can_all_be_seen_and_clicked(reader: Reader, html: s
             assert not any(found), (address, found)
         page.close()
     page = reader.open(html, "ep=87&s=6")
-    tops = page.locator(".move.others .mark").evaluate_all(
+    tops = page.locator("#timeline .move.others .mark").evaluate_all(
         "(all) => all.slice(0, 2).map((x) => x.getBoundingClientRect()).map((x) => [x.x, x.y])"
     )
     assert abs(tops[0][0] - tops[1][0]) < 12
@@ -630,13 +682,13 @@ def test_an_arrow_leads_from_a_change_to_who_was_told_the_old_row(
     reader: Reader, html: str
 ) -> None:
     page = reader.open(html, "ep=42&s=3")
-    assert page.locator(".flow path").count() == 1
+    assert page.locator("#timeline .flow path").count() == 1
     told = page.inner_text(".step-head .age")
     assert "True was version 3, made by customer/legal at 0:45.01" in told
     assert "out of date since user/46 had made version 2 at 0:14.22" in told
     # It starts at the change that wrote what differs, and both changes are named.
-    start = float((page.get_attribute(".flow path", "d") or "")[1:].partition(",")[0])
-    tips = page.locator(".touch").evaluate_all(
+    start = float((page.get_attribute("#timeline .flow path", "d") or "")[1:].partition(",")[0])
+    tips = page.locator("#timeline .touch").evaluate_all(
         "(all) => all.map((x) => [x.textContent, parseFloat(x.firstChild.getAttribute('points'))])"
     )
     assert [name for name, _ in tips[:2]] == ["user/46", "customer/legal"]
@@ -644,7 +696,7 @@ def test_an_arrow_leads_from_a_change_to_who_was_told_the_old_row(
     assert page.locator(".steps a.on .times").inner_text() == "\u00d72"
     page.keyboard.press("j")
     page.wait_for_selector("#app[data-ready^='42/4/']")
-    assert page.locator(".flow path").count() == 0
+    assert page.locator("#timeline .flow path").count() == 0
 
 
 def test_a_change_of_a_row_that_is_none_of_the_agents_business_is_marked(
@@ -669,7 +721,7 @@ def test_both_bounds_of_a_stratum_stand_side_by_side_and_are_explained(
 ) -> None:
     page = reader.open(write_page(build(recordings, limit=0.05)))
     row = page.locator(".strata tbody tr", has_text="3/3").inner_text()
-    assert re.search(r"43\.9% – 100\.0%\s+11\.6% ▲", row)
+    assert re.search(r"43\.9% . 100\.0%\s+11\.6% ▲", row)
     assert "they share the error of 5%" in page.inner_text(".strata")
     assert "load 1: 3 of 3 episodes, surely 11.6% or more" in page.inner_text(".gauge")
     # One form of percent, in words and in drawings.

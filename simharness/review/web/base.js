@@ -42,6 +42,11 @@ function link(words, onclick) {
   return button(words, { class: "link", onclick });
 }
 
+// A word that is explained, here and at the foot of the page.
+function term(name, words = name) {
+  return h("span", { title: run.glossary[name] }, words);
+}
+
 function folded(title, ...children) {
   return h("details", null, h("summary", null, title), children);
 }

@@ -50,11 +50,12 @@ function drawTimeline() {
   const width = Math.max(520, place.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight));
   const chart = timeline(current.entry, current.episode, Math.floor(width));
   place.replaceChildren(h("h2", { class: "sr" }, "Timeline"), chart);
+  append(place.querySelector(".legend"), legendOf(chart));
 }
 
 function episodeHead(entry, episode) {
   const veil = hidden(entry);
-  const about = [entry.scenario, `seed ${entry.seed}`, `policy ${entry.policy || "unknown"}`, `load ${entry.load}`, counted(entry.steps, "step")];
+  const about = [entry.scenario, `seed ${entry.seed}`, `policy ${entry.policy || "unknown"}`, term("load", `load ${entry.load}`), counted(entry.steps, "step")];
   return h(
     "header",
     { class: "episode-head" },
@@ -68,7 +69,7 @@ function episodeHead(entry, episode) {
     ),
     h("h1", null, glyph(entry, 26), ` ${/^\d/.test(entry.id) ? "Episode " : ""}${entry.id} `, veil ? h("span", { class: "mute" }, "verdict hidden") : verdictBadges(entry)),
     !veil && headline(entry, episode),
-    h("p", { class: "mute facts-line" }, about.join(" · ")),
+    h("p", { class: "mute facts-line" }, about.map((x, i) => [i ? " · " : "", x])),
     !veil && entry.before && h("p", null, `In ${run.compared.before}: `, h("strong", null, [entry.before.class, entry.before.primary, `reward ${reward(entry.before.score)}`].filter(Boolean).join(", ")), ` (${entry.change.join(", ")}).`),
     !veil && entry.reason && !entry.reason.endsWith(entry.sentence) && muted(`${entry.quarantined ? "Quarantined" : "Not quarantined"}: ${entry.reason}.`),
     episode && h("details", { class: "prompt" }, h("summary", null, "The task, as the agent was given it"), h("p", null, episode.prompt)),
@@ -77,10 +78,10 @@ function episodeHead(entry, episode) {
 
 function verdictBadges(entry) {
   return [
-    h("span", { class: `badge ${entry.class}` }, entry.headline),
+    h("span", { class: `badge ${entry.class}` }, term("proved", entry.headline)),
     h("span", { class: `badge ${entry.score >= 1 ? "ok" : "neutral"}` }, `reward ${reward(entry.score)}`),
-    entry.quarantined && h("span", { class: "badge quarantine" }, "quarantined"),
-    !entry.valid && h("span", { class: "badge neutral" }, "not for training"),
+    entry.quarantined && h("span", { class: "badge quarantine" }, term("quarantined")),
+    !entry.valid && h("span", { class: "badge neutral" }, term("valid for training", "not for training")),
   ];
 }
 
@@ -95,7 +96,7 @@ function headline(entry, episode) {
     known && WHO[entry.class] && h("p", null, text),
     episode && besides(entry, episode, "M", "model"),
     episode && besides(entry, episode, "H", "harness"),
-    entry.faults.map((fault) => h("p", null, h("strong", null, "Fault in force: "), fault, " (planted)", episode && episode.lanes.faults.some((f) => f.name === fault.split("@")[0] && !f.spans.length) && ", which never took effect")),
+    entry.faults.map((fault) => h("p", null, h("strong", null, "Fault in force: "), fault, " (", term("planted"), ")", episode && episode.lanes.faults.some((f) => f.name === fault.split("@")[0] && !f.spans.length) && ", which never took effect")),
   ];
 }
 
@@ -131,7 +132,7 @@ function proofStrip(entry, episode) {
       "div",
       { class: "arms" },
       cell("as it was", before, "recorded", false),
-      episode.arms.map((arm) => [h("span", { class: "arrow", "aria-hidden": "true" }, "→"), cell(`${arm.repaired.join(", ")} true`, arm.score, `${PROOFS[arm.proof] || arm.proof}: ${arm.flips ? "the outcome flips" : "no change"}`, arm.flips)]),
+      episode.arms.map((arm) => [h("span", { class: "arrow", "aria-hidden": "true" }, "→"), cell(term("reward true, places:slots true", `${arm.repaired.join(", ")} true`), arm.score, `${PROOFS[arm.proof] || arm.proof}: ${arm.flips ? "the outcome flips" : "no change"}`, arm.flips)]),
     ),
   );
 }

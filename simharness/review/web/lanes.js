@@ -263,15 +263,6 @@ function densityStrip(chart, groups, bins, base, height, name) {
   });
 }
 
-const CACHE_WORDS = {
-  miss: "not in the cache",
-  fill: "put into the cache",
-  fenced: "a fill was refused: older than the last invalidation",
-  expire: "the entry had expired",
-  invalidate: "invalidated",
-  drop: "INVALIDATION LOST",
-};
-
 function cacheLane(chart, { view: name, events }) {
   if (!events.length) return null;
   return lane(
@@ -292,10 +283,10 @@ function cacheLane(chart, { view: name, events }) {
           }
           const words = `step ${e.step} read ${e.key} from ${e.source}${e.age ? `, out of date for ${humanize(e.age)}` : ""}`;
           const stale = e.age > (e.bound ?? 0) ? "broken" : e.age ? "lag" : "";
-          reads.push(s("g", { class: `cache-read ${stale}`, "data-tip": words }, s("circle", { cx: x, cy: y, r: 4.5 }), e.kind === "hit" && s("circle", { class: "core", cx: x, cy: y, r: 1.6 })));
+          reads.push(s("g", { class: `cache-read ${e.kind === "hit" ? "cached" : "other"} ${stale}`, "data-tip": words }, s("circle", { cx: x, cy: y, r: 4.5 }), e.kind === "hit" && s("circle", { class: "core", cx: x, cy: y, r: 1.6 })));
           continue;
         }
-        marks.push(s("g", { class: `cache ${e.kind}`, "data-tip": `${CACHE_WORDS[e.kind]}: ${e.key}, at ${clock(e.t)}` }, cacheMark(e.kind, x, y)));
+        marks.push(s("g", { class: `cache ${e.kind}`, "data-tip": `${run.marks[".cache." + e.kind]}: ${e.key}, at ${clock(e.t)}` }, cacheMark(e.kind, x, y)));
       }
       return [whiskers, marks, reads];
     },

@@ -129,7 +129,7 @@ async function start() {
     h("div", { id: "tip", role: "presentation", hidden: true }),
     helpDialog(),
     lanesDialog(),
-    h("footer", { class: "mute" }, `simharness ${run.version}, taxonomy ${run.taxonomy}`, h("span", { id: "where" })),
+    h("footer", { class: "mute" }, folded("What the words mean", facts({ class: "facts" }, Object.entries(run.glossary))), `simharness ${run.version}, taxonomy ${run.taxonomy}`, h("span", { id: "where" })),
   ]);
   document.getElementById("plain").remove();
   app.hidden = false;

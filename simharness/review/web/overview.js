@@ -92,7 +92,7 @@ function figuresCard() {
   return card(
     "Episodes",
     { class: "figures" },
-    facts(null, figures.map(([name, value, note]) => [name, [value, h("small", null, note)]])),
+    facts(null, figures.map(([name, value, note]) => [term(name), [value, h("small", null, note)]])),
     trials(),
     classLine(),
     queueButtons(queueWords(waiting)),
@@ -121,7 +121,7 @@ function classLine() {
     Object.entries(run.verdicts).map(([kind, n]) =>
       button(
         [glyph({ score: kind === "ok" ? 1 : 0 }, 16, kind), ` ${kind} ${n.toLocaleString("en")}`],
-        { class: `chip ${state.f === kind ? "on" : ""}`, "aria-pressed": String(state.f === kind), onclick: () => go({ f: state.f === kind ? null : kind }) },
+        { title: run.glossary["harness, model, ambiguous, external"], class: `chip ${state.f === kind ? "on" : ""}`, "aria-pressed": String(state.f === kind), onclick: () => go({ f: state.f === kind ? null : kind }) },
       ),
     ),
   );
@@ -186,7 +186,7 @@ function strataCard() {
     return card("Strata", {}, muted("All episodes are alike in scenario, load, fault and tools."));
   }
   return card(
-    "Strata",
+    term("strata", "Strata"),
     { class: "strata" },
     region(
       "Failure rate by stratum",
@@ -268,7 +268,6 @@ function legend() {
   return [
     reviews.blind && key("hidden", "not reviewed yet"),
     Object.keys(CLASSES).map((kind) => key(kind, kind)),
-    h("span", { class: "gap" }),
     key("ok", "reward 1.0"),
     key("model", "less or none", 0),
     key("harness", "quarantined", 0, true),

@@ -63,7 +63,7 @@ function flow(chart) {
   const others = chart.tops.get("others");
   if (!step || others === undefined || view.closed.has("others")) return null;
   const ends = step.calls.flatMap((c) => c.reads).filter((r) => r.age && r.wrote !== null && chart.inside(r.wrote) && chart.inside(step.t));
-  return s(
+  return ends.length > 0 && s(
     "g",
     { class: "flow", "clip-path": "url(#inside)" },
     [...new Set(ends.map((r) => r.wrote))].slice(0, 6).map((at) => {
@@ -87,25 +87,29 @@ function definitions() {
 
 function chartFoot(episode, entry) {
   const zoomed = view.from > 0 || view.to < Math.max(1, episode.end);
-  const key = (mark, words) => h("span", null, mark, words);
-  const mark = (kind, cls) => s("svg", { width: 16, height: 16, "aria-hidden": "true" }, stepMark(kind, 8, 8, cls));
   return h(
     "div",
     { class: "chart-foot" },
-    h(
-      "p",
-      { class: "legend mute" },
-      key(mark("read", "true"), "answer"),
-      key(mark("write", "true"), "write"),
-      key(mark("error", "true"), "refused"),
-      key(mark("read", "lag"), "old, in contract"),
-      key(mark("read", "broken"), "older than the contract allows"),
-    ),
+    h("p", { class: "legend mute" }),
     !hidden(entry) && button("Lanes", { class: "small", id: "lanes-button", onclick: showLanes }),
     zoomed && button("Whole episode", { class: "small", onclick: () => zoom(0, episode.end) }),
     hidden(entry) && muted("Blind mode: the other lanes appear once you have given your verdict."),
     episode.notes.length > 0 && !hidden(entry) && h("p", { class: "notes mute" }, episode.notes.join(" · "), "."),
   );
+}
+
+// Every kind of mark that was drawn, cut out of the drawing, with what it means.
+function legendOf(svg) {
+  const size = (x) => x.getBBox().width + x.getBBox().height;
+  return Object.entries(run.marks).map(([name, words]) => {
+    const found = [...svg.querySelectorAll(name)];
+    if (!found.length) return null;
+    const mark = found.reduce((a, b) => (size(b) > size(a) ? b : a));
+    const { x, y, width, height } = (mark.querySelector(".mark, circle, polygon, path") || mark).getBBox();
+    const copy = mark.cloneNode(true);
+    copy.querySelectorAll("text").forEach((text) => text.remove());
+    return h("span", null, s("svg", { width: 18, height: 18, viewBox: `${x + width / 2 - 9} ${y + height / 2 - 9} 18 18`, "aria-hidden": "true" }, copy), words);
+  });
 }
 
 function lane(chart, title, height, draw, options = {}) {
