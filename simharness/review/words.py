@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MARKS: dict[str, str] = {
-    ".stem": "from sent to answered",
+    ".stem": "sent, with a line to the answer",
     ".step-mark.read.true": "answer",
     ".step-mark.write.true": "write",
     ".step-mark.error": "refused",

@@ -298,6 +298,8 @@ def test_names_and_grades_stand_in_full_in_a_narrow_window(reader: Reader, html:
         names = page.locator(".steps .tool")
         assert names.all_inner_texts()[-1] == "finish"
         assert names.evaluate_all("(all) => all.every((x) => x.scrollWidth <= x.clientWidth)")
+        edges = "(all) => new Set(all.map((x) => x.getBoundingClientRect().x)).size"
+        assert page.locator(".steps .n").evaluate_all(edges) == 1
     page.goto(f"{page.url.partition('#')[0]}#ep=42&s=3")
     settle(page)
     assert page.locator(".steps a.on .times").is_visible()
@@ -568,7 +570,7 @@ def test_the_legend_explains_the_marks_of_this_episode(reader: Reader, html: str
         page.keyboard.press("b")
         page.wait_for_selector(".lead", state="detached")
         told = page.locator(".time .legend > span").all_inner_texts()
-        assert set(told) <= {"from sent to answered", "answer", "write"}
+        assert set(told) <= {"sent, with a line to the answer", "answer", "write"}
         page.keyboard.press("b")
         page.close()
 
