@@ -364,9 +364,13 @@ def stratum(
 
 
 def trials_of(samples: Sequence[Sample], failure: float) -> tuple[Trials, ...]:
-    """Give pass^k for some k up to the most trials that a task has; nothing if all have one."""
+    """Give pass^k for some k up to the most trials that a task has; nothing if all have one.
+
+    A trial that is the same as another one of its task, to the bit, is no second one.
+    """
+    once = {(*sample.task, sample.digest): sample for sample in samples}
     raw: dict[tuple[object, ...], list[Sample]] = defaultdict(list)
-    for sample in samples:
+    for sample in once.values():
         raw[sample.task].append(sample)
     most = max(map(len, raw.values()), default=0)
     if most < 2:

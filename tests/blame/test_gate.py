@@ -134,6 +134,17 @@ def test_episodes_of_one_instance_count_as_fewer() -> None:
     assert decide(episodes(160)).answer is Gate.PASS
 
 
+def test_a_trial_that_is_there_twice_is_one_trial() -> None:
+    copied = [replace(SOUND, seed=s, digest=str(s)) for s in (1, 2) for _ in range(2)]
+    assert decide(copied).trials == ()
+    # Two policies that do the same have a trial each, and of four trials one may be a copy.
+    others = [replace(SOUND, seed=1, policy=p, digest="same") for p in ("a", "b")]
+    trials = [replace(SOUND, seed=3, digest=d) for d in ("x", "y", "y", "z")]
+    first, second = decide([*others, *trials]).trials
+    assert (first.raw.k, first.raw.tasks) == (1, 3)
+    assert (second.raw.k, second.raw.tasks, second.raw.dropped) == (2, 1, 2)
+
+
 def test_pass_k_is_told_raw_and_clean_where_tasks_have_trials() -> None:
     assert decide(episodes(10)).trials == ()
     trials = [replace(SOUND, seed=s, digest=f"{s}/{i}") for s in (1, 2) for i in range(4)]
