@@ -16,7 +16,7 @@ from simharness.blame.quarantine import read_reviews, reason_for, settled
 from simharness.blame.statistics import LIMIT, Method
 from simharness.episode.plan import load_text
 from simharness.episode.replay import plan_of
-from simharness.errors import RecordingError, UsageError
+from simharness.errors import DamagedRecording, RecordingError, TruncatedRecording, UsageError
 from simharness.findings.story import AGENT
 from simharness.product.goal import MILLION
 from simharness.recording.reader import iter_episodes
@@ -192,7 +192,14 @@ def audit(
                 report.problems.append(
                     f"{file.name} is still being written, or its writer was killed"
                 )
-            for record in iter_episodes(file):
+            try:
+                records = iter_episodes(file)
+            except (DamagedRecording, TruncatedRecording) as error:
+                if not path.is_dir():
+                    raise
+                unreadable(report, file, error)
+                continue
+            for record in records:
                 seen.add(key_of(record))
                 take(report, file, record, reviews, known or {})
                 if progress is not None:
@@ -207,6 +214,14 @@ def audit(
             f"no finished episode in {str(path)!r}", "; ".join(report.problems) or "run some first"
         )
     return report
+
+
+def unreadable(report: Report, file: Path, error: RecordingError) -> None:
+    """Note a file that holds not even the first bytes of a recording; others go on."""
+    # Of one that is being written there may be nothing yet.
+    if file.suffix != ".part" or isinstance(error, DamagedRecording):
+        report.damaged.append(f"{file.name}: H911, {error.message}")
+        report.problems.append(report.damaged[-1])
 
 
 def take(

@@ -134,6 +134,27 @@ def test_a_damaged_recording_fails_the_gate_and_the_rest_is_audited(copy: Path) 
     assert any("H911" in problem and "damaged" in problem for problem in report.problems)
 
 
+@pytest.mark.parametrize("data", [b"", MAGIC[:3], b"not a recording"])
+def test_a_shard_that_is_no_recording_fails_the_gate_as_one_that_is_gone_does(
+    sound: Path, tmp_path: Path, data: bytes
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "run")
+    extra = folder / "shards" / "00001.simrec"
+    extra.write_bytes(data)
+    report = audit(folder)
+    assert len(report.items) == 60
+    assert report.decision().answer is Gate.FAIL
+    assert ["00001.simrec" in text and "H911" in text for text in report.problems] == [True]
+    # One that has only been begun is no damage.
+    extra.rename(extra.with_name("00001.simrec.part"))
+    if MAGIC.startswith(data):
+        report = audit(folder)
+        assert (report.damaged, report.decision().answer) == ([], Gate.INCONCLUSIVE)
+    shard(folder).unlink()
+    with pytest.raises(RecordingError, match="no finished episode"):
+        audit(folder)
+
+
 def test_a_run_that_is_still_being_written_cannot_pass(sound: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(sound, tmp_path / "run")
     file = shard(folder)
