@@ -274,7 +274,7 @@ def decide(
         further = further_episodes(counts.failures, counts.episodes, limit, effect, method)
         open_ends.append(missing(failure, limit, further))
     if unfinished:
-        open_ends.append("the run is unfinished")
+        open_ends.append("the run is unfinished, or nothing tells that it isn't")
     answer = Gate.FAIL if failing else Gate.INCONCLUSIVE if open_ends else Gate.PASS
     return Decision(
         answer=answer,

@@ -20,10 +20,12 @@ from simharness.errors import DamagedRecording, RecordingError, TruncatedRecordi
 from simharness.findings.story import AGENT
 from simharness.product.goal import MILLION
 from simharness.recording.reader import iter_episodes
+from simharness.rollout.block import SHARDS
 from simharness.rollout.broken import is_broken, verdict_of
 from simharness.rollout.collector import seldom_collected
 from simharness.rollout.key import key_of
 from simharness.rollout.lines import told_keys
+from simharness.rollout.store import ABOUT, read_json
 from simharness.units import counted
 
 if TYPE_CHECKING:
@@ -84,10 +86,11 @@ class Report:
     method: Method = Method.WILSON
     items: list[Item] = field(default_factory=list[Item])
     problems: list[str] = field(default_factory=list[str])
-    """What is wrong with the files: damaged, cut off, still being written."""
+    """What is wrong with the files: damaged, cut off, missing, still being written."""
     damaged: list[str] = field(default_factory=list[str])
     """Those of the problems that are recordings which fail a check."""
     unfinished: bool = False
+    """Whether episodes are still to come, or nothing tells that none are."""
 
     def codes(self) -> Counter[str]:
         """Count the episodes in which each code was found."""
@@ -184,6 +187,10 @@ def audit(
     report = Report(str(path), limit, method)
     reviews = read_reviews(path) if path.is_dir() else {}
     told = told_keys(path) if files is None else []
+    if files is None and (path / SHARDS).is_dir() and (problem := untold(path)):
+        # Whether all that was asked for is there can't be known, so that the run can't pass.
+        report.unfinished = True
+        report.problems.append(problem)
     seen: set[str] = set()
     with seldom_collected():
         for file in files_of(path) if files is None else files:
@@ -214,6 +221,16 @@ def audit(
             f"no finished episode in {str(path)!r}", "; ".join(report.problems) or "run some first"
         )
     return report
+
+
+def untold(run: Path) -> str:
+    """Say why a run's own account of itself can't be read; empty where it can."""
+    about = run / ABOUT
+    if not about.is_file():
+        return f"{ABOUT} is missing: nothing tells what was asked for, and whether it was finished"
+    if not read_json(about):
+        return f"{ABOUT} is broken: nothing tells what was asked for, and whether it was finished"
+    return ""
 
 
 def unreadable(report: Report, file: Path, error: RecordingError) -> None:

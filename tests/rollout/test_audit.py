@@ -155,6 +155,25 @@ def test_a_shard_that_is_no_recording_fails_the_gate_as_one_that_is_gone_does(
         audit(folder)
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", None])
+def test_a_run_without_its_account_cannot_pass_and_says_so(
+    sound: Path, tmp_path: Path, text: str | None
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "run")
+    about = folder / "run.json"
+    if text is None:
+        about.unlink()
+    else:
+        about.write_text(text, encoding="utf-8")
+    report = audit(folder)
+    (problem,) = report.problems
+    assert problem.startswith("run.json is")
+    assert report.decision().answer is Gate.INCONCLUSIVE
+    # Recordings in a folder, or some files of it, are no run and have no account.
+    assert audit(folder / "shards").problems == []
+    assert audit(folder, files=[shard(folder)]).problems == []
+
+
 def test_a_run_that_is_still_being_written_cannot_pass(sound: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(sound, tmp_path / "run")
     file = shard(folder)
