@@ -29,7 +29,12 @@ PLACES_TOLD = 5
     "--seed", default="0:3", show_default=True, metavar="A:B", help="One seed, or a range."
 )
 @click.option(
-    "--policy", default="expert", show_default=True, help="A scripted policy, or transcript:FILE."
+    "--policy",
+    "policies",
+    multiple=True,
+    default=("expert",),
+    show_default=True,
+    help="A scripted policy, or transcript:FILE; several may be given.",
 )
 @click.option("--load", default="1", show_default=True, metavar="X", help="Background load.")
 @click.option("--fault", "faults", multiple=True, metavar="F", help="Switch a fault on.")
@@ -59,7 +64,7 @@ PLACES_TOLD = 5
 def command(
     scenarios: tuple[str, ...],
     seed: str,
-    policy: str,
+    policies: tuple[str, ...],
     load: str,
     faults: tuple[str, ...],
     profile: str,
@@ -76,7 +81,7 @@ def command(
     request = Request(
         scenarios=scenarios or every_scenario(),
         seeds=parse_seeds(seed, None),
-        policies=(policy,),
+        policies=policies,
         faults=(faults,),
         loads=(load,),
         profile=profile,

@@ -42,7 +42,7 @@ class Parted:
     variant: Variant
     scenario: str
     episodes: tuple[str, ...]
-    """Those that did, as `scenario:seed`."""
+    """Those that did, as the report names them."""
     difference: Difference
     """Of the first."""
     command: str
@@ -65,7 +65,7 @@ class Report:
     """What came out of a selfcheck."""
 
     episodes: tuple[str, ...]
-    """`scenario:seed` of each."""
+    """`scenario:seed` of each; `scenario:seed:policy` where several policies play."""
     variants: list[Variant] = field(default_factory=list[Variant])
     """Those that were held against the base."""
     skipped: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -147,7 +147,14 @@ def selfcheck(
         )
     check_request(request)
     scenarios = [entry.scenario for entry in request.entries()]
-    report = Report(tuple(f"{entry.scenario}:{entry.seed}" for entry in request.entries()))
+    # Of several policies each episode says whose it is.
+    report = Report(
+        tuple(
+            f"{entry.scenario}:{entry.seed}"
+            + (f":{entry.policy}" if len(request.policies) > 1 else "")
+            for entry in request.entries()
+        )
+    )
     with TemporaryDirectory(prefix="simharness-selfcheck-") as place:
         package = Path(place) / "package"
         package.mkdir()

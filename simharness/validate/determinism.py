@@ -80,6 +80,7 @@ def episode_determinism(subject: Subject) -> Result:
         )
     if wrong:
         command = f"simharness selfcheck {subject.name} --seed {seeds.start}:{seeds.stop}"
+        command += "".join(f" --policy {name}" for name in subject.elsewhere_policies)
     return decided(measured, wrong, command)
 
 

@@ -40,6 +40,8 @@ QUIET, BUSY = "1", "8"
 """The two loads that the reference plays at."""
 SAMPLED = (EXPERT, "random", "spam", "null")
 """Policies whose episodes are kept and looked at in full."""
+ELSEWHERE = (EXPERT, "random", "spam")
+"""Policies that play in fresh processes too; between them they call all tools."""
 OUTCOMES = ("done", "refused", "handed_over", "impossible")
 SEEDS_MIN = 2
 OTHERWISE = Variant(
@@ -245,9 +247,17 @@ class Subject:
         """What the seeds draw, by seed."""
         return {seed: self.begin(self.plan(seed)).instance for seed in self.seeds[:12]}
 
+    @property
+    def elsewhere_policies(self) -> tuple[str, ...]:
+        """Name who plays in fresh processes."""
+        return tuple(n for n in ELSEWHERE if n != EXPERT or n in self.scenario.policies)
+
     @cached_property
     def elsewhere(self) -> Report:
-        """The reference in two fresh processes that differ in all that must not matter."""
-        policy = EXPERT if EXPERT in self.scenario.policies else "random"
-        request = Request(scenarios=(self.name,), seeds=self.seeds[:SEEDS_MIN], policies=(policy,))
+        """Plays in two fresh processes that differ in all that must not matter.
+
+        The reference may never call the tool whose answer differs; whoever calls at random does.
+        """
+        seeds, policies = self.seeds[:SEEDS_MIN], self.elsewhere_policies
+        request = Request(scenarios=(self.name,), seeds=seeds, policies=policies)
         return selfcheck(request, variants=(OTHERWISE,))

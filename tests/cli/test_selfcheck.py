@@ -47,6 +47,16 @@ def test_a_sound_product_is_identical_in_every_variant(cli: Cli, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("few")
+def test_episodes_of_several_policies_are_told_apart(cli: Cli, tmp_path: Path) -> None:
+    scenario = product(tmp_path, CULPRITS["set-order"])
+    told = cli("selfcheck", scenario, *SMALL, "--policy", "expert", "--policy", "null", "--json")
+    result = json.loads(told.out)
+    assert result["episodes"] == 4
+    names = {name for parted in result["diverged"] for name in parted["episodes"]}
+    assert f"{scenario}:0:expert" in names
+
+
+@pytest.mark.usefixtures("few")
 def test_a_difference_is_told_with_its_place_its_cause_and_the_commands(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -76,6 +76,16 @@ class Hashed(Depot):
         yield from super().deliver(instance)
 
 
+class Unordered(Depot):
+    """What a tool answers, which the reference never calls, depends on the hash seed."""
+
+    @sh.tool
+    def get_days(self, op: sh.Operation) -> sh.Answer[dict[str, Any]]:
+        """Tell when the depot is open."""
+        yield self.database(op)
+        return {"days": list({"mon", "tue", "wed", "thu", "fri", "sat"})}
+
+
 class Singleton(Depot):
     """Its users do nothing once another world has been made."""
 

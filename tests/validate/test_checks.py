@@ -109,13 +109,15 @@ def test_fresh_processes_are_looked_at_before_they_are_told_of() -> None:
     assert all(told[name].measured["in_fresh_processes"] > 0 for name in FRESH)
 
 
-def test_what_differs_between_processes_alone_is_caught_by_fresh_ones_alone() -> None:
-    assert failing(checked("Hashed", *FRESH)) == set()
-    report = checked("Hashed", *FRESH, processes=True)
+@pytest.mark.parametrize("name", ["Hashed", "Unordered"])
+def test_what_differs_between_processes_alone_is_caught_by_fresh_ones_alone(name: str) -> None:
+    assert failing(checked(name, *FRESH)) == set()
+    report = checked(name, *FRESH, processes=True)
     assert failing(report) == {FRESH[0]}
     (one,) = report.of(Status.FAIL)
     assert "in a fresh process" in one.result.evidence[0]
     assert one.command.startswith("simharness selfcheck ")
+    assert one.command.endswith(" --policy expert --policy random --policy spam")
 
 
 @pytest.mark.parametrize("name", WHOLE)
