@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from simharness.episode.episode import Episode
     from simharness.episode.step import Result as Told
+    from simharness.product.tool import ToolSpec
     from simharness.validate.subject import Subject
 
 NAMES_MAX = 64
@@ -29,7 +30,9 @@ NAMES_MAX = 64
 TWINS_MAX = 6
 """Hidden values whose twins are played, for each of two seeds."""
 TURNS, CALLS = 6, 8
-"""How long twins are watched, and by how many calls a turn."""
+"""How long twins are watched, and by how many calls a turn; the first has one of each tool."""
+TURN = 1000
+"""Draws that a turn has for itself."""
 WEATHER = ("locked", "conflict", "rate_limited", "unavailable", "unknown_outcome")
 """Refusals that tell of somebody at work, which others may see, and of no value."""
 TEXT_MIN = 16
@@ -131,10 +134,17 @@ def oracle_containment(subject: Subject) -> Result:
 def told_apart(one: Episode, other: Episode) -> tuple[int, str]:
     """Send twins the same calls until their tables differ; gives the turns, and what told them."""
     task = task_of(one, 1)
-    tools = [tool for tool in task.tools if harmless(tool["name"])]
+    # By what a tool does, and not by its name: any that writes nothing might tell.
+    tools = [tool for tool in task.tools if reading(one.product.tools[tool["name"]])]
+    # Each of them once, as long as little has happened; then whatever is drawn.
+    first_of_all = [[tool] for tool in tools if tool["name"] != "wait"]
     for turn in range(1, TURNS + 1):
-        draws = [task.draws(turn * CALLS + k) for k in range(CALLS)]
-        calls = [raw_call(harmless_call(draw, tools, task.brief)) for draw in draws]
+        among = first_of_all if turn == 1 else [tools] * CALLS
+        draws = [task.draws(turn * TURN + k) for k in range(len(among))]
+        calls = [
+            raw_call(harmless_call(draw, some, task.brief))
+            for draw, some in zip(draws, among, strict=True)
+        ]
         first, second = one.call(calls), other.call(calls)
         if one.product.digests() != other.product.digests():
             return turn - 1, ""
@@ -145,6 +155,11 @@ def told_apart(one: Episode, other: Episode) -> tuple[int, str]:
         if one.ended or other.ended:
             break
     return TURNS, ""
+
+
+def reading(tool: ToolSpec) -> bool:
+    """Tell whether a tool leaves nothing behind that matters: it reads, waits, or takes a note."""
+    return harmless(tool.name) or not (tool.writes or tool.name in ("say", "finish"))
 
 
 def weather(told: Told) -> bool:

@@ -168,6 +168,19 @@ class Forecasting(Depot):
         return {"arrives_in": self.due}
 
 
+class Foretelling(Depot):
+    """The same by a tool that isn't called as if it read."""
+
+    scenarios = (Forecasting.Noted(),)
+    due = 0
+
+    @sh.local_tool
+    def opening_hours(self, op: sh.Operation) -> sh.Answer[dict[str, Any]]:
+        """Tell what nobody can know yet."""
+        yield from ()
+        return {"arrives_in": self.due}
+
+
 class Filing(Depot):
     @sh.tool
     def get_parcel(self, op: sh.Operation, parcel_id: int) -> sh.Answer[Parcel]:

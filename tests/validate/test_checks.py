@@ -38,6 +38,7 @@ WHOLE: dict[str, set[str]] = {
     "Mislabelled": {"runtime.tool_declaration_accuracy", "runtime.contract_kept"},
     "Unfilled": {"runtime.task_declaration_accuracy"},
     "Forecasting": {"runtime.oracle_containment"},
+    "Foretelling": {"runtime.oracle_containment"},
     "Filing": {"runtime.host_containment"},
     "Calling": {"runtime.network_policy"},
     "Swallowing": {"runtime.crash_never_a_number"},
