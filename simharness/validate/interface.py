@@ -12,7 +12,7 @@ from simharness.episode.inputs import read_inputs
 from simharness.episode.play import arguments_text, played_by, task_of
 from simharness.episode.policies import READS, Sampler
 from simharness.episode.transcript import RawCall
-from simharness.errors import UsageError
+from simharness.errors import HarnessError, UsageError
 from simharness.findings.schema import fits
 from simharness.product.goal import MILLION
 from simharness.recording.format import FrameType
@@ -20,15 +20,19 @@ from simharness.validate.check import Check, Result, Severity, decided
 from simharness.validate.subject import SAMPLED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simharness.env import Reset, Step
     from simharness.episode.episode import Episode
+    from simharness.episode.step import Result as Told
     from simharness.product.tool import ToolSpec
     from simharness.validate.subject import Subject
 
 SAMPLES = 3
 """Valid calls that are made of each tool."""
+OWN = ("wait", "say", "finish")
+"""Tools of the harness itself."""
+MALFORMED = "invalid_arguments"
 STRANGE: tuple[object, ...] = ({"no": "such"}, ["no such"], "no such", True, 2**70, 0.5, None)
 """Values of which most fit no given schema."""
 UNDECLARED = ("reset", "state", "invariants", "repair", "settings", "authorize")
@@ -126,9 +130,9 @@ def observation_schema(subject: Subject) -> Result:
     """Hold every answer of the kept episodes, and one of each tool, against its declared form."""
     wrong: list[str] = []
     answers = errors = 0
-    probe = probed(subject).episode
     named = [(kept.name, kept.episode) for kept in subject.kept]
-    for name, episode in (*named, ("valid calls of each tool", probe)):
+    named += [("valid calls of each tool", episode) for episode in probed(subject).episodes]
+    for name, episode in named:
         for tool, ok, value in answers_of(episode):
             answers += ok
             errors += not ok
@@ -155,16 +159,41 @@ def problem_of(episode: Episode, tool: str, value: Any, *, ok: bool) -> str:
         return episode.product.forms[tool].problem(value)
     kinds = {"code": str, "message": str, "retryable": bool}
     found = [f"an error whose {key} is {value.get(key)!r}" for key, kind in kinds.items()
-             if type(value.get(key)) is not kind]  # fmt: skip
+             if type(value.get(key)) is not kind or value[key] == ""]  # fmt: skip
     return found[0] if found else ""
 
 
 class Probe(NamedTuple):
-    """An episode in which each tool was called with what its schema allows, and forbids."""
+    """Episodes in which each tool was called with what its schema allows, and forbids."""
 
-    episode: Episode
+    episodes: list[Episode]
+    """More than one where a call broke the one before."""
     counts: dict[str, int]
-    wrong: tuple[str, ...]
+    wrong: list[str]
+
+    def call(self, subject: Subject, tool: str, arguments: str) -> Told | None:
+        """Make a call; None where that broke the episode, which is told."""
+        if self.episodes[-1].ended:
+            self.episodes.append(subject.long(subject.seeds[0]))
+        call = RawCall(id="", tool=tool, arguments=arguments)
+        try:
+            (told,) = self.episodes[-1].call((call,)).results
+        except HarnessError as error:
+            self.wrong.append(f"{tool} breaks on {arguments:.120}: {error.message}")
+            self.episodes.append(subject.long(subject.seeds[0]))
+            return None
+        return told
+
+    def refused(self, subject: Subject, tool: str, arguments: str) -> bool:
+        """Make a call; tell whether it was turned away before it reached the tool."""
+        before = self.bad_calls
+        self.call(subject, tool, arguments)
+        return self.bad_calls > before
+
+    @property
+    def bad_calls(self) -> int:
+        """Calls that were turned away so far."""
+        return sum(episode.bad_calls for episode in self.episodes)
 
 
 @lru_cache(maxsize=1)
@@ -172,25 +201,74 @@ def probed(subject: Subject) -> Probe:
     """Call each tool; `finish`, which ends it, comes last."""
     episode = subject.long(subject.seeds[0])
     task = task_of(episode)
-    wrong: list[str] = []
     counts = {"tools": len(task.tools), "valid": 0, "invalid": 0}
+    probe = Probe([episode], counts, [])
+    wrong = probe.wrong
     tools = sorted(episode.product.tools.values(), key=lambda spec: spec.name == "finish")
     for number, spec in enumerate(tools):
         for text in invalid_calls(spec):
             counts["invalid"] += 1
-            if not refused(episode, spec.name, text):
+            if not probe.refused(subject, spec.name, text):
                 wrong.append(f"{spec.name} takes {text:.120}, which its schema forbids")
         schema = spec.schema["parameters"]
         sampler = Sampler(task.draws(number), task.brief)
         for _ in range(SAMPLES):
             args = sampler.object(schema)
-            if episode.ended or not fits(schema, args):
+            if not fits(schema, args):
                 break
             counts["valid"] += 1
             text = arguments_text(args)
-            if refused(episode, spec.name, text):
+            if probe.refused(subject, spec.name, text):
                 wrong.append(f"{spec.name} doesn't take {text:.120}, which its schema allows")
-    return Probe(episode, counts, tuple(wrong))
+            if probe.episodes[-1].ended:
+                break
+        if spec.name not in OWN:
+            at_bounds(subject, probe, spec, task.brief)
+    return probe
+
+
+def at_bounds(subject: Subject, probe: Probe, spec: ToolSpec, brief: Mapping[str, Any]) -> None:
+    """Call a tool with each value that its schema names: bounds of a number, each of a choice.
+
+    What an argument may be is then all that its schema says, so that the tool's own code may not
+    call one of them malformed, unless it does so whatever the argument is. Of texts and ids a
+    schema doesn't say everything.
+    """
+    schema = spec.schema["parameters"]
+    given = {name: fill(name, schema["properties"][name], brief) for name in schema["required"]}
+    plain = probe.call(subject, spec.name, arguments_text(given))
+    for name, inner in schema["properties"].items():
+        for value in named_values(inner):
+            args = {**given, name: value}
+            if not fits(schema, args):
+                continue
+            probe.counts["valid"] += 1
+            text = arguments_text(args)
+            before = probe.bad_calls
+            told = probe.call(subject, spec.name, text)
+            if probe.bad_calls > before or (malformed(told) and not malformed(plain)):
+                probe.wrong.append(f"{spec.name} doesn't take {text:.120}, which its schema allows")
+
+
+def malformed(told: Told | None) -> bool:
+    """Tell whether a call was refused for the form of its arguments."""
+    return told is not None and not told.ok and told.value.get("code") == MALFORMED
+
+
+def fill(name: str, schema: Mapping[str, Any], brief: Mapping[str, Any]) -> Any:
+    """Give a value for an argument: what the brief says of that name, else any that fits."""
+    return brief[name] if name in brief and fits(schema, brief[name]) else example(schema)
+
+
+def named_values(schema: Mapping[str, Any]) -> Sequence[Any]:
+    """Give the values that a schema names: the bounds of a number, or each of a choice."""
+    if "anyOf" in schema:
+        return [value for inner in schema["anyOf"] for value in named_values(inner)]
+    if "enum" in schema:
+        return schema["enum"]
+    if schema.get("type") == "boolean":
+        return (False, True)
+    return [schema[bound] for bound in ("minimum", "maximum") if bound in schema]
 
 
 def tool_declaration_accuracy(subject: Subject) -> Result:

@@ -7,7 +7,7 @@ import socket
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import simharness.api as sh
 from tests.validate.depot import Depot, Parcel, Pickup, Play, Recall, cope, expert
@@ -139,6 +139,37 @@ Mislabelled.tools["label_parcel"] = replace(
         replace(p, schema={"type": "integer"}) if p.name == "label" else p for p in LABEL.parameters
     ),
 )
+
+
+class Picky(Depot):
+    @sh.tool
+    def list_parcels(
+        self, op: sh.Operation, page: Annotated[int, sh.Bounds(1, 10)] = 1
+    ) -> sh.Answer[sh.Page[Parcel]]:
+        """List all parcels, and call some pages malformed that the schema allows."""
+        if page > 9:
+            raise sh.Refused("invalid_arguments", "page is too high")
+        return (yield from super().list_parcels(op, page))
+
+
+class Brittle(Depot):
+    @sh.tool
+    def list_parcels(
+        self, op: sh.Operation, page: Annotated[int, sh.Bounds(1, 1000)] = 1
+    ) -> sh.Answer[sh.Page[Parcel]]:
+        """List all parcels, and break on the last page that the schema allows."""
+        assert page != 1000
+        return (yield from super().list_parcels(op, page))
+
+
+class Nameless(Depot):
+    @sh.tool
+    def get_recall(self, op: sh.Operation, recall_id: int) -> sh.Answer[Recall]:
+        """Read why a parcel was recalled, and refuse without a word."""
+        row = yield from self.recalls.detail.read(op, recall_id)
+        if row is None:
+            raise sh.Refused("", "")
+        return row
 
 
 class Unfilled(Depot):
