@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from simharness.env import Env
 from simharness.episode.inputs import read_inputs
@@ -39,6 +39,12 @@ UNDECLARED = ("reset", "state", "invariants", "repair", "settings", "authorize")
 """What a product has as methods and no agent may call, unless a tool is called so."""
 PLACEHOLDER = re.compile(r"\{[a-z_.]+\}|(?<=[a-z:=#] )None\b|[=#]None\b|<[\w.]+ object at ")
 IDENTIFIER = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+TO_CALL = re.compile(
+    r"\b(?:call|calling|use|using|invoke|invoking)\s+(?:the\s+)?(?:tools?\s+)?"
+    r"([`'\"]?\w+[`'\"]?(?:(?:,|(?:,?\s+(?:and|or|then))+)\s+(?:call\s+)?[`'\"]?\w+[`'\"]?)*)",
+    re.IGNORECASE,
+)
+"""What a prompt says is to be called: one word, or several with commas and `and` between."""
 
 
 # --- through the public face ----------------------------------------------------------------------
@@ -324,6 +330,36 @@ def example(schema: Mapping[str, Any]) -> Any:
             return "2026-03-05T14:00:00Z" if schema.get("format") == "date-time" else "a"
 
 
+def tools_named(prompt: str, episode: Episode) -> list[str]:
+    """Give the words of a prompt that are meant as tools: called as readers are, or to be called.
+
+    What follows `call` or `use` may be an argument, a column or a value as well, which are none.
+    """
+    meant = [name for name in IDENTIFIER.findall(prompt) if name.startswith(READS)]
+    product = episode.product
+    others = {name for tool in product.tools.values() for name in names_in(tool.schema["parameters"])}
+    for table, spec in product.specs().items():
+        others.add(table)
+        for name, column in spec.row_type.by_name.items():
+            others |= {name, *map(str, column.choices)}
+    for phrase in TO_CALL.findall(prompt):
+        meant += [name for name in IDENTIFIER.findall(phrase) if name not in others]
+    return [*dict.fromkeys(meant)]
+
+
+def names_in(schema: Any) -> Iterator[str]:
+    """Give all names and values of a JSON Schema."""
+    if isinstance(schema, dict):
+        for key, value in cast("dict[str, Any]", schema).items():
+            yield key
+            yield from names_in(value)
+    elif isinstance(schema, list):
+        for value in cast("list[Any]", schema):
+            yield from names_in(value)
+    elif isinstance(schema, str):
+        yield schema
+
+
 def task_declaration_accuracy(subject: Subject) -> Result:
     """Read the prompts: that there is one, the same each time, complete, of tools that exist."""
     wrong: list[str] = []
@@ -342,8 +378,8 @@ def task_declaration_accuracy(subject: Subject) -> Result:
         ]
         wrong += [
             f"seed {seed}: the prompt names the tool {name}, which isn't there"
-            for name in IDENTIFIER.findall(prompt)
-            if name.startswith(READS) and name not in tools
+            for name in tools_named(prompt, episode)
+            if name not in tools
         ]
         try:
             json.dumps(episode.scenario.brief(episode.instance), allow_nan=False)

@@ -180,6 +180,14 @@ class Unfilled(Depot):
     scenarios = (Braces(),)
 
 
+class Misdirecting(Depot):
+    class Elsewhere(Pickup):
+        def prompt(self, instance: sh.Instance) -> str:
+            return super().prompt(instance) + " Then call close_depot and finish."
+
+    scenarios = (Elsewhere(),)
+
+
 # --- what must not get out or in ------------------------------------------------------------------
 
 

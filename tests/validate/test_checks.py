@@ -12,6 +12,7 @@ from simharness.env import Env
 from simharness.episode.episode import Episode
 from simharness.recording.recorder import Recorder
 from simharness.validate.check import Status
+from simharness.validate.interface import tools_named
 from simharness.validate.report import CHECKS, chosen, validate
 from simharness.validate.subject import Subject
 from tests.validate import planted
@@ -40,6 +41,7 @@ WHOLE: dict[str, set[str]] = {
     "Brittle": {"runtime.tool_declaration_accuracy"},
     "Nameless": {"runtime.observation_schema"},
     "Unfilled": {"runtime.task_declaration_accuracy"},
+    "Misdirecting": {"runtime.task_declaration_accuracy"},
     "Forecasting": {"runtime.oracle_containment"},
     "Foretelling": {"runtime.oracle_containment"},
     "Filing": {"runtime.host_containment"},
@@ -111,6 +113,18 @@ def test_fresh_processes_are_looked_at_before_they_are_told_of() -> None:
     told = {one.check.id: one.result for one in report.made}
     assert {told[name].status for name in FRESH} == {Status.PASS}
     assert all(told[name].measured["in_fresh_processes"] > 0 for name in FRESH)
+
+
+def test_what_a_prompt_has_called_is_meant_as_a_tool_and_what_it_names_besides_is_not() -> None:
+    subject = Subject(f"{HERE / 'depot.py'}:Depot/pickup", SEEDS, processes=False)
+    episode = subject.begin(subject.plan(SEEDS[0]))
+    for prompt, named in {
+        "Call hand_over, label_parcel and then close_depot.": "hand_over label_parcel close_depot",
+        "Finally use the tool `print_label`.": "print_label",
+        "It says list_shelves.": "list_shelves",
+        "Use if_version and parcel_id; under_way, say all_of_it, is no tool.": "",
+    }.items():
+        assert sorted(tools_named(prompt, episode)) == sorted(named.split())
 
 
 @pytest.mark.parametrize("name", ["Hashed", "Unordered"])
