@@ -90,5 +90,5 @@ def tell(report: Report) -> None:
         for text in one.result.evidence:
             click.echo(f"  {text}")
         if one.result.status is Status.FAIL:
-            click.echo(f"  to do: {one.check.remedy}")
+            click.echo(f"  to do: {one.remedy}")
         click.echo(f"  again: {one.command}")

@@ -29,7 +29,7 @@ class Status(StrEnum):
     SKIP = "skip"
     """It can't be made here; the reason says why."""
     ERROR = "error"
-    """It broke, so nothing is known."""
+    """It broke itself, so nothing is known; what breaks in the product is a failure."""
 
 
 class Severity(StrEnum):
@@ -55,6 +55,8 @@ class Result:
     """What shows the failure directly; empty: the check alone does."""
     codes: tuple[str, ...] = ()
     """What the taxonomy calls the failure, once for the scenario; empty where it has no code."""
+    broken: bool = False
+    """Whether the product's code raised; that fails a scenario, whatever was being checked."""
 
 
 Run = Callable[["Subject"], Result]

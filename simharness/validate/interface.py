@@ -136,15 +136,23 @@ def observation_schema(subject: Subject) -> Result:
     """Hold every answer of the kept episodes, and one of each tool, against its declared form."""
     wrong: list[str] = []
     answers = errors = 0
-    named = [(kept.name, kept.episode) for kept in subject.kept]
-    named += [("valid calls of each tool", episode) for episode in probed(subject).episodes]
+    named = [("valid calls of each tool", episode) for episode in probed(subject).episodes]
+    broke: Exception | None = None
+    try:
+        named = [*((kept.name, kept.episode) for kept in subject.kept), *named]
+    except Exception as error:
+        # A policy breaks on answers of another form; the form is what is to be told.
+        broke = error
     for name, episode in named:
         for tool, ok, value in answers_of(episode):
             answers += ok
             errors += not ok
             problem = problem_of(episode, tool, value, ok=ok)
             if problem:
-                wrong.append(f"{name}: {tool} answers {problem}")
+                code = " (H413)" if ok else ""
+                wrong.append(f"{name}: {tool} answers {problem}{code}")
+    if broke is not None and not wrong:
+        raise broke
     return decided({"answers": answers, "errors": errors}, wrong)
 
 
@@ -337,7 +345,9 @@ def tools_named(prompt: str, episode: Episode) -> list[str]:
     """
     meant = [name for name in IDENTIFIER.findall(prompt) if name.startswith(READS)]
     product = episode.product
-    others = {name for tool in product.tools.values() for name in names_in(tool.schema["parameters"])}
+    others = {
+        name for tool in product.tools.values() for name in names_in(tool.schema["parameters"])
+    }
     for table, spec in product.specs().items():
         others.add(table)
         for name, column in spec.row_type.by_name.items():

@@ -20,6 +20,7 @@ from simharness.validate import (
     statistical,
     world,
 )
+from simharness.validate.blame import by_product, sort_of
 from simharness.validate.check import Check, Result, Severity, Status, skipped
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ CHECKS: tuple[Check, ...] = tuple(
     )
 )
 """All of them, in the order in which they are made and told."""
+BROKEN = "mend the product's code: no episode may break"
+"""What to do where that has raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,13 @@ class Made:
     @property
     def fails(self) -> bool:
         """Whether it fails the scenario."""
-        return self.result.status is Status.FAIL and self.check.severity is Severity.FAIL
+        grave = self.result.broken or self.check.severity is Severity.FAIL
+        return self.result.status is Status.FAIL and grave
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a failure."""
+        return BROKEN if self.result.broken else self.check.remedy
 
     def record(self) -> dict[str, Any]:
         """Give it as `--json` prints it."""
@@ -80,7 +89,7 @@ class Made:
             "codes": list(self.result.codes),
             "measured": dict(self.result.measured),
             "evidence": list(self.result.evidence),
-            "remediation": self.check.remedy if status is Status.FAIL else "",
+            "remediation": self.remedy if status is Status.FAIL else "",
             "next": self.command if bad else "",
             "seconds": round(self.seconds, 3),
         }
@@ -156,6 +165,7 @@ def validate(
     """Make checks on a subject; `progress` is told those made, all, and the next one's id."""
     report = Report(subject.name, subject.seeds)
     came: dict[str, Status] = {}
+    known: dict[str, str] = {}
     for number, check in enumerate(checks):
         if progress is not None:
             progress(number, len(checks), check.id)
@@ -164,7 +174,7 @@ def validate(
         if came.get(check.needs, Status.PASS) in (Status.FAIL, Status.ERROR):
             result = skipped(f"rests on {check.needs}, which doesn't hold")
         else:
-            result = made_safely(check, subject)
+            result = made_safely(check, subject, known)
         came[check.id] = result.status
         again = result.command or subject.check_command(check.id)
         seconds = time.perf_counter() - start
@@ -172,19 +182,29 @@ def validate(
     return report
 
 
-def made_safely(check: Check, subject: Subject) -> Result:
-    """Make a check; what breaks is told, since the product's code is no more ours than its bugs."""
+def made_safely(check: Check, subject: Subject, known: dict[str, str]) -> Result:
+    """Make a check; what breaks is told, since the product's code is no more ours than its bugs.
+
+    What the product's own code raises is its failure, told by the first check that meets it:
+    `known` are those so far, each with its check. All else is ours, and tells nothing of it.
+    """
     try:
         return check.run(subject)
-    except SimharnessError as error:
-        return broke(f"{error.code}: {error.message}", error.hint)
     except Exception as error:
-        return broke(f"{type(error).__name__}: {error} ({place_of(error)})")
+        texts = told_of(error)
+        if not by_product(error, subject):
+            return Result(status=Status.ERROR, evidence=texts)
+        first = known.setdefault(sort_of(texts[0]), check.id)
+        if first != check.id:
+            return skipped(f"needs episodes that don't break; {first} tells what does")
+        return Result(status=Status.FAIL, evidence=texts, broken=True)
 
 
-def broke(*texts: str) -> Result:
-    """Give an error."""
-    return Result(status=Status.ERROR, evidence=tuple(text for text in texts if text))
+def told_of(error: Exception) -> tuple[str, ...]:
+    """Say what an exception says, and what to do about it if it says so."""
+    if isinstance(error, SimharnessError):
+        return tuple(text for text in (f"{error.code}: {error.message}", error.hint) if text)
+    return (f"{type(error).__name__}: {error} ({place_of(error)})",)
 
 
 def failures(report: Report) -> Iterator[Made]:

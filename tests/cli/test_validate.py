@@ -7,6 +7,7 @@ import pytest
 
 from simharness.extras import to_install
 from simharness.product.registry import OWN, load_product
+from simharness.validate import determinism
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -49,14 +50,24 @@ def test_a_failure_is_told_with_what_to_do_and_the_command(cli: Cli) -> None:
     assert again in lines
 
 
-def test_the_exit_codes(cli: Cli) -> None:
+def test_the_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     warned = cli("validate", f"{PLANTED}:Namesakes/pickup", *FEW, "--check",
                  "runtime.rubric_introspectable")  # fmt: skip
     assert warned.code == 0
     assert "FAIL (warn)" in warned.out
     broken = cli("validate", f"{PLANTED}:Broken/pickup", *FEW, "--check", "runtime.seed_control")
-    assert broken.code == 4
+    assert broken.code == 1
     assert "ZeroDivisionError" in broken.out
+    assert "to do: mend the product's code" in broken.out
+
+    def ours(*args: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(determinism, "start_of", ours)
+        told = cli("validate", "crm/negotiation", *FEW, "--check", "runtime.seed_control")
+    assert told.code == 4
+    assert "ERROR" in told.out
     for words in (
         ("crm/nothing",),
         ("crm/negotiation", "--check", "semantic.oracle"),

@@ -443,6 +443,34 @@ class Forgiving(Depot):
     scenarios = (Anything(),)
 
 
+class Mortal(Depot):
+    """Its courier dies on the way."""
+
+    def deliver(self, instance: sh.Instance) -> Generator[Any, Any, None]:
+        yield from super().deliver(instance)
+        raise ValueError("the van is empty")
+
+
+class Meddling(Depot):
+    class Writing(Goal):
+        def more(self, product: Any, ending: sh.Ending) -> tuple[sh.Criterion, ...]:
+            table = product.parcels.table
+            table.start_with(table.row_type.evolve(table.rows[1], {"label": "judged"}))
+            return ()
+
+    scenarios = (Writing(),)
+
+
+class Shapeless(Depot):
+    """Answers without the fields that its reference reads."""
+
+    @sh.tool
+    def get_parcel(self, op: sh.Operation, parcel_id: int) -> sh.Answer[Parcel]:
+        """Read one parcel, and tell its id alone."""
+        row = yield from super().get_parcel(op, parcel_id)
+        return {"id": row.id}  # type: ignore[return-value]
+
+
 class Broken(Depot):
     class Halved(Pickup):
         def people(self, product: Depot, instance: sh.Instance) -> None:

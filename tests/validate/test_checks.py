@@ -10,8 +10,10 @@ import pytest
 
 from simharness.env import Env
 from simharness.episode.episode import Episode
+from simharness.kernel.guard import guarded
 from simharness.recording.recorder import Recorder
-from simharness.validate.check import Status
+from simharness.validate import determinism
+from simharness.validate.check import Severity, Status
 from simharness.validate.interface import tools_named
 from simharness.validate.report import CHECKS, chosen, validate
 from simharness.validate.subject import Subject
@@ -238,9 +240,49 @@ def test_a_nondeterministic_scenario_skips_what_would_measure_chance() -> None:
     }
 
 
-def test_what_breaks_is_told_and_no_pass() -> None:
-    report = checked("Broken", "static", "runtime.seed_control")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Clocked", "the product calls time.monotonic"),
+        ("Mortal", "process 'courier' raised ValueError: the van is empty"),
+        ("Meddling", "is put into the start state after the start"),
+        ("Shapeless", "KeyError"),
+        ("Broken", "ZeroDivisionError"),
+    ],
+)
+def test_what_breaks_in_the_product_is_its_failure_and_told_once(name: str, text: str) -> None:
+    with guarded("on"):
+        report = checked(name, file="clockwork.py" if name == "Clocked" else "planted.py")
+    assert report.of(Status.ERROR) == []
+    assert not report.ok
+    told = [one for one in report.of(Status.FAIL) if one.result.broken]
+    assert [text in one.result.evidence[0] for one in told] == [True]
+    first = told[0].check.id
+    assert told[0].record()["remediation"] == "mend the product's code: no episode may break"
+    rest = [one.result.evidence[0] for one in report.of(Status.SKIP)]
+    assert f"needs episodes that don't break; {first} tells what does" in rest
+
+
+def test_the_form_of_an_answer_is_told_though_the_reference_breaks_on_it() -> None:
+    report = checked("Shapeless", "runtime.observation_schema")
+    assert failing(report) == {"runtime.observation_schema"}
+    (one,) = report.of(Status.FAIL)
+    assert "(H413)" in one.result.evidence[0]
+
+
+def test_what_breaks_an_episode_fails_whatever_was_checked() -> None:
+    (one,) = checked("Mortal", "runtime.rubric_introspectable").made
+    assert one.check.severity is Severity.WARN
+    assert one.fails
+
+
+def test_what_breaks_in_a_check_is_told_and_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(determinism, "start_of", broken)
+    report = checked("Depot", "static", "runtime.seed_control", file="depot.py")
     broke = {one.check.id: one.result.evidence for one in report.of(Status.ERROR)}
-    assert "runtime.seed_control" in broke
+    assert [*broke] == ["runtime.seed_control"]
     assert "ZeroDivisionError" in broke["runtime.seed_control"][0]
     assert not report.ok
