@@ -47,7 +47,7 @@ def code_of(subject: Subject) -> tuple[set[Path], set[Path]]:
 
 
 def is_harness(module: str) -> bool:
-    """Tell whether a module is of Python or of the harness, and of no product that comes with it."""
+    """Tell whether a module is of Python or the harness, and of no product that comes with it."""
     if module.partition(".")[0] in sys.stdlib_module_names:
         return True
     return module.startswith("simharness.") and not module.startswith(f"{MODELS}.")

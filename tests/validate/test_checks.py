@@ -117,6 +117,16 @@ def test_fresh_processes_are_looked_at_before_they_are_told_of() -> None:
     assert all(told[name].measured["in_fresh_processes"] > 0 for name in FRESH)
 
 
+def test_a_share_of_few_seeds_fails_only_where_a_bound_refutes_it() -> None:
+    reached = "statistical.reward_reachability"
+    few = checked("Depot", reached, seeds=SEEDS[:2], file="depot.py").of(Status.SKIP)
+    assert [one.check.id for one in few][-1] == reached
+    assert "won 2 of 2" in few[-1].result.evidence[0]
+    assert "too few seeds" in few[-1].result.evidence[0]
+    assert failing(checked("Depot", reached, file="depot.py")) == set()
+    assert failing(checked("Demanding", reached)) == {reached}
+
+
 def test_what_a_prompt_has_called_is_meant_as_a_tool_and_what_it_names_besides_is_not() -> None:
     subject = Subject(f"{HERE / 'depot.py'}:Depot/pickup", SEEDS, processes=False)
     episode = subject.begin(subject.plan(SEEDS[0]))
