@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 from simharness.episode.info import source_files, versions
 from simharness.episode.policies import policy_names
 from simharness.errors import UsageError
+from simharness.product.knobs import read_config
+from simharness.product.product import resolve_settings
 from simharness.units import SECOND
 from simharness.validate.check import Check, Result, decided
 from simharness.validate.subject import EXPERT
@@ -36,6 +38,7 @@ def manifest(subject: Subject) -> Result:
         for fault in product.faults
         if fault.seduces and fault.seduces not in shipped
     ]
+    wrong += [f"fault {name} changes no knob of the profile" for name in idle_faults(subject)]
     measured = {
         "tools": len(product.tools),
         "policies": sorted(scenario.policies),
@@ -43,6 +46,19 @@ def manifest(subject: Subject) -> Result:
         "profile": scenario.profile_for(product.profiles),
     }
     return decided(measured, wrong)
+
+
+def idle_faults(subject: Subject) -> list[str]:
+    """Name the faults that set knobs to what each profile in use sets them to already."""
+    product = subject.product
+    used = {scenario.profile_for(product.profiles) for scenario in product.scenarios}
+    settings = [resolve_settings(product, name, {}) for name in used if name in product.profiles]
+    patches = {f.id: read_config(product.knobs, f.knobs, f"fault {f.id!r}") for f in product.faults}
+    return [
+        name
+        for name, patch in patches.items()
+        if patch and settings and all(patch.items() <= one.values.items() for one in settings)
+    ]
 
 
 def task_distribution_pinning(subject: Subject) -> Result:
@@ -121,7 +137,7 @@ def dependency_pinning(subject: Subject) -> Result:
 CHECKS = (
     Check(
         id="static.manifest",
-        doc="id, meaning of full reward, profile, reference, and the policies that faults seduce",
+        doc="id, meaning of full reward, profile, reference; faults change knobs and seduce policies that are there",
         run=manifest,
         remedy="complete the scenario's class attributes (docs/products.md)",
     ),

@@ -32,6 +32,14 @@ class Undocumented(Depot):
     scenarios = (type("P", (Pickup,), {"doc": " "})(),)
 
 
+class Harmless(Depot):
+    """Its fault sets a knob to what the profile sets it to."""
+
+    faults = (
+        sh.Fault(id="depot.slow", doc="lists are old", knobs={"parcels.list.cache.ttl": "600s"}),
+    )
+
+
 class SharedSeeds(Depot):
     scenarios = (type("P", (Pickup,), {"eval": range(5, 50)})(),)
 

@@ -29,6 +29,7 @@ SEEDS = range(14, 19)
 GAMED = "statistical.gameability_gap"
 WHOLE: dict[str, set[str]] = {
     "Undocumented": {"static.manifest"},
+    "Harmless": {"static.manifest"},
     "SharedSeeds": {"static.task_distribution_pinning"},
     "NoTimeout": {"static.timeout_ceiling"},
     "HalfAStep": {"static.resource_declaration"},
