@@ -171,10 +171,10 @@ def tell(report: Report) -> None:
             for text in one.result.evidence:
                 click.echo(f"  {text}")
             if answer is Answer.FAIL:
-                click.echo(f"  to do: {one.check.remedy}")
+                click.echo(f"  to do: {one.remedy}")
             click.echo(f"  again: {one.command}")
     if passed := report.of(Answer.PASS):
         click.echo("\nwhat the passes don't prove, and the commands that show them:")
         for one in passed:
-            click.echo(f"  {one.check.id}: {one.check.unproved}")
+            click.echo(f"  {one.check.id}: {one.unproved}")
         click.echo(f"  each: {passed[0].command.rpartition(' ')[0]} ID")

@@ -17,6 +17,8 @@ STARTS = "runtime.starts"
 SEEDS = "runtime.seed_control"
 DETERMINISM = "runtime.episode_determinism"
 ISOLATION = "runtime.episode_isolation"
+WARM_SESSIONS = 5
+"""Sessions before memory is measured for the first time."""
 
 
 class Answer(StrEnum):
@@ -39,6 +41,10 @@ class Result:
     """Name to a JSON value."""
     evidence: tuple[str, ...] = ()
     """What is wrong, or why nothing is known, a sentence each."""
+    unproved: str = ""
+    """What this pass doesn't prove, where that can be told better than for all targets."""
+    remedy: str = ""
+    """What to do about this failure, where that is something of its own."""
 
 
 Run = Callable[["Examination"], Result]

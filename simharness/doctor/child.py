@@ -9,7 +9,6 @@ work.
 from __future__ import annotations
 
 import faulthandler
-import gc
 import importlib
 import json
 import mmap
@@ -22,9 +21,11 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from simharness.doctor.check import WARM_SESSIONS
 from simharness.doctor.injection import inject, says_so
 from simharness.doctor.session import Lost, Refused, Unusable
 from simharness.doctor.vitals import vitals
+from simharness.memory import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,6 @@ POOL = 500
 """Actions that pings are taken from, in turn."""
 ERRORS_MAX = 20
 """Pings that may fail before the rest isn't sent."""
-WARM_SESSIONS = 5
 
 
 class Host:
@@ -165,34 +165,45 @@ class Host:
         return inject(self.source, seed, actions, before=self.before, **words)
 
     def do_pings(self, pings: int, seed: int, seconds: float) -> dict[str, Any]:
-        """Step one session many times, with a reset after each end; measures on the way."""
+        """Step one session many times, with a reset after each end; measures on the way.
+
+        It is measured after resets, so that what an episode holds while it goes on is no leak.
+        """
         actions = self.source.draw(seed, POOL)
         times: list[int] = []
         errors: list[str] = []
         resets = failed = 0
         turn: Turn | None = None
         until = time.monotonic() + seconds
-        warm, warmed = None, max(1, pings // 5)
+        warm, warmed, due = None, max(1, pings // 5), False
+        before_warm = 0
         while len(times) < pings and failed < ERRORS_MAX and time.monotonic() < until:
-            if turn is None or turn.ended:
+            if turn is None or turn.ended or due:
                 turn, record = self._turn("pings", {"seed": seed + resets}, f"reset {resets}")
                 resets += 1
+                if due and turn is not None:
+                    warm, before_warm, due = measured(), resets, False
             else:
                 number = len(times)
                 before = time.perf_counter_ns()
                 turn, record = self._turn("pings", {"action": actions[number % POOL]},
                                           f"ping {number}", False)  # fmt: skip
                 times.append(time.perf_counter_ns() - before)
-                if len(times) == warmed:
-                    warm = measured()
+                due = len(times) == warmed
             if turn is None:
                 failed += 1
                 errors.append(f"ping {len(times)}: {record['raised']}")
                 self._close("pings")
+        if failed < ERRORS_MAX:
+            turn, record = self._turn("pings", {"seed": seed + resets}, "the last reset")
+            if turn is None:
+                failed += 1
+                errors.append(f"the last reset: {record['raised']}")
         after = measured()
         self._close("pings")
         return {"pings": len(times), "resets": resets, "failed": failed, "errors": errors[:5],
-                "warm": warm, "after": after, **spread(times)}  # fmt: skip
+                "warm": warm, "after": after, "counted": [len(times) - warmed, resets - before_warm],
+                **spread(times)}  # fmt: skip
 
     def do_sessions(self, count: int, seed: int, seconds: float) -> dict[str, Any]:
         """Open, use and close sessions; measures after the first few, and at the end."""
@@ -255,8 +266,8 @@ def told(error: BaseException) -> str:
 
 
 def measured() -> dict[str, int] | None:
-    """Measure what is held after garbage is collected."""
-    gc.collect()
+    """Measure what is held once this process has given back what it can."""
+    give_back()
     return vitals()
 
 

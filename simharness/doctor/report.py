@@ -45,6 +45,16 @@ class Made:
     """What shows it again."""
     seconds: float
 
+    @property
+    def unproved(self) -> str:
+        """What a pass doesn't prove."""
+        return self.result.unproved or self.check.unproved
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a failure."""
+        return self.result.remedy or self.check.remedy
+
     def record(self) -> dict[str, Any]:
         """Give it as `--json` prints it."""
         answer = self.result.answer
@@ -55,8 +65,8 @@ class Made:
             "detail": told(self.result),
             "measured": dict(self.result.measured),
             "evidence": list(self.result.evidence),
-            "unproved": self.check.unproved,
-            "remediation": self.check.remedy if answer is Answer.FAIL else "",
+            "unproved": self.unproved,
+            "remediation": self.remedy if answer is Answer.FAIL else "",
             "command": self.command,
             "seconds": round(self.seconds, 3),
         }

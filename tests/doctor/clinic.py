@@ -282,6 +282,51 @@ class Leaks(Walk):
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 
 
+class LeaksSteps(Walk):
+    """Each step leaves 20,000 bytes behind, of which few steps show little."""
+
+    kept: list[Any] = []  # noqa: RUF012
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.kept.append(b"." * (20_000 + len(self.kept) % 2))
+        return super().step(action)
+
+
+class LeaksResets(Walk):
+    """Each reset leaves 500,000 bytes behind."""
+
+    kept: list[Any] = []  # noqa: RUF012
+
+    def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        self.kept.append(b"." * (500_000 + len(self.kept) % 2))
+        return super().reset(seed)
+
+
+class Fills(Walk):
+    """A cache of 8 MB is filled once, late."""
+
+    steps_of_all = 0
+    cache: list[bytes] = []  # noqa: RUF012
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        type(self).steps_of_all += 1
+        if self.steps_of_all == 150:
+            self.cache.append(b"." * (8_000_000 + self.steps_of_all % 2))
+        return super().step(action)
+
+
+class Holds(Walk):
+    """What an episode has seen is held for as long as it goes on."""
+
+    def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        self.seen_so_far: list[bytes] = []
+        return super().reset(seed)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.seen_so_far.append(b"." * (200_000 + self.steps % 2))
+        return super().step(action)
+
+
 class Slows(Walk):
     """Each step takes longer than the one before."""
 

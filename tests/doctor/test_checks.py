@@ -85,6 +85,8 @@ def test_a_sound_environment_passes_everything_in_silence() -> None:
         ("NoNumber", "runtime.reward_well_formed", "a reward is "),
         ("Coerces", "runtime.errors_told", "is answered like an action, with reward 0"),
         ("Leaks", "runtime.resource_bounds", "sessions left"),
+        ("LeaksSteps", "runtime.resource_bounds", "160 pings left 3."),
+        ("LeaksResets", "runtime.resource_bounds", "160 pings left "),
         ("Slows", "runtime.latency", "it slows down"),
         ("Noisy", "runtime.quiet", "prints to stdout"),
         ("Raises", "runtime.starts", "step 1: ZeroDivisionError: a bug (clinic.py:"),
@@ -98,6 +100,18 @@ def test_what_is_wrong_is_caught_by_its_check_and_by_no_other(
     assert list(failed(report)) == [check]
     assert evidence in failed(report)[check]
     assert report.answer is Answer.FAIL
+
+
+@pytest.mark.parametrize("name", ["Fills", "Holds"])
+def test_what_is_filled_once_or_held_by_an_episode_that_goes_on_is_no_leak(name: str) -> None:
+    assert examined(name, "runtime.resource_bounds").answer is Answer.PASS
+
+
+def test_how_much_may_leak_unseen_is_told() -> None:
+    *_, bounds = examined("Walk", "runtime.resource_bounds").made
+    told = bounds.record()["unproved"]
+    assert told.startswith("that a leak of less than 12,500 bytes a ping, ")
+    assert told.endswith(" bytes a reset, 500,000 bytes a session doesn't add up")
 
 
 CRASHES = "runtime.crash_never_a_number"
