@@ -119,16 +119,21 @@ class Act(Strict):
         return self.text
 
 
-class Begun(BaseModel):
-    """An episode that has begun."""
+class Episode(BaseModel):
+    """An episode as it began."""
 
-    session_id: str = Field(description="The handle of the session; who knows it may use it.")
     episode_id: str
     scenario: str
     seed: int
     t: str = Field(description="Simulated time.")
     prompt: str
     tools: list[dict[str, Any]] = Field(description="Name, description, JSON Schema of each tool.")
+
+
+class Begun(Episode):
+    """An episode that has begun, and its session."""
+
+    session_id: str = Field(description="The handle of the session; who knows it may use it.")
 
 
 class Failure(BaseModel):
@@ -159,8 +164,10 @@ class State(BaseModel):
 
     scenario: str
     episode_id: str | None
+    seed: int | None
     step: int
     going_on: bool
+    begun: Episode | None = Field(description="What was told at the beginning, but for the handle.")
     last: Told | None = Field(description="The last answer, as after a connection was lost.")
 
 

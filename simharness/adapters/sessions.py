@@ -87,8 +87,8 @@ class Session:
     """A handle and its episode."""
 
     __slots__ = (
-        "about", "env", "id", "last", "lock", "number", "over", "plan", "scenario", "settling",
-        "used",
+        "about", "begun", "env", "id", "last", "lock", "number", "over", "plan", "scenario",
+        "settling", "used",
     )  # fmt: skip
 
     def __init__(self, number: int) -> None:
@@ -106,6 +106,8 @@ class Session:
         self.scenario = ""
         """Of the last episode, whether it goes on or not."""
         self.env: Env | None = None
+        self.begun: Answer = {}
+        """What was told of the last episode when it began, for a client that lost it."""
         self.last: Answer = {}
         """The last answer, for a client that lost it."""
         self.over = ""
@@ -253,14 +255,16 @@ class Sessions:
         return self._run(session, work)
 
     def look(self, handle: str) -> Answer:
-        """Tell of a session: its episode, how far it is, and the last answer."""
+        """Tell of a session: its episode as it began, how far it is, and the last answer."""
         session = self._session(handle)
         env = session.env
         return {
             "scenario": session.scenario,
-            "episode_id": session.last.get("episode_id"),
+            "episode_id": session.begun.get("episode_id"),
+            "seed": session.begun.get("seed"),
             "step": session.last.get("step", 0) if env is None else env.episode.count,
             "going_on": env is not None,
+            "begun": session.begun or None,
             "last": session.last or None,
         }
 
@@ -407,7 +411,7 @@ class Sessions:
 
     def _begin(self, session: Session, plan: Plan) -> Answer:
         session.about = about = self.intake.about(plan)
-        session.plan, session.env, session.last = plan, None, {}
+        session.plan, session.env, session.begun, session.last = plan, None, {}, {}
         session.scenario = plan.scenario
         try:
             env = Env(plan, on_harness="cut", policy=CLIENT, about=about)
@@ -426,7 +430,7 @@ class Sessions:
             session.env = env
         self.counts.begun += 1
         self._told("begun", session, plan, 0)
-        return {
+        session.begun = {
             "episode_id": reset.episode_id,
             "scenario": plan.scenario,
             "seed": plan.seed,
@@ -434,6 +438,7 @@ class Sessions:
             "prompt": reset.prompt,
             "tools": [dict(tool) for tool in reset.tools],
         }
+        return dict(session.begun)
 
     def _step(self, session: Session, env: Env, action: Action) -> Answer:
         began = time.perf_counter_ns()

@@ -202,8 +202,8 @@ class Host:
         after = measured()
         self._close("pings")
         return {"pings": len(times), "resets": resets, "failed": failed, "errors": errors[:5],
-                "warm": warm, "after": after, "counted": [len(times) - warmed, resets - before_warm],
-                **spread(times)}  # fmt: skip
+                "warm": warm, "after": after, **spread(times),
+                "counted": [len(times) - warmed, resets - before_warm]}  # fmt: skip
 
     def do_sessions(self, count: int, seed: int, seconds: float) -> dict[str, Any]:
         """Open, use and close sessions; measures after the first few, and at the end."""

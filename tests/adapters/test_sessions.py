@@ -194,6 +194,23 @@ def test_a_lost_answer_is_noticed_and_told_again(tmp_path: Path) -> None:
     sessions.stop()
 
 
+def test_a_lost_answer_of_a_beginning_is_told_again(tmp_path: Path) -> None:
+    sessions = serve(tmp_path / "run")
+    handle = sessions.open().id
+    assert sessions.look(handle)["begun"] is None
+    for seed in (1, 2):
+        told = sessions.begin(handle, CRM, seed)
+        state = sessions.look(handle)
+        assert state["begun"] == told
+        assert told["prompt"]
+        assert told["tools"]
+        assert (state["episode_id"], state["seed"]) == (f"{CRM}:{seed}", seed)
+        assert (state["step"], state["going_on"], state["last"]) == (0, True, None)
+        sessions.step(handle, sh.Call("list_deals", {}))
+        assert sessions.look(handle)["begun"] == told
+    sessions.stop()
+
+
 def test_there_is_room_for_so_many_and_it_is_given_back(tmp_path: Path) -> None:
     sessions = serve(tmp_path / "run", limits=Limits(sessions=2))
     first, _ = sessions.open(), sessions.open()
