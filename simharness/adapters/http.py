@@ -7,6 +7,7 @@ harness got wrong in a step is no status: it is an answer whose reward is null, 
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import asynccontextmanager
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -353,6 +354,10 @@ async def on_error(request: Request, error: Exception) -> Response:
 async def on_bad_body(request: Request, error: Exception) -> Response:
     """Answer a body that isn't as the document says; what was sent is not repeated."""
     assert isinstance(error, RequestValidationError)
+    for one in error.errors():
+        if one["type"] == "json_invalid":
+            where = f"at character {one['loc'][-1]}: {one['ctx']['error']}"
+            return problem(400, "400", f"the body is no JSON, {where}", "see /docs")
     wrong = [
         f"{'.'.join(str(part)[:40] for part in one['loc'])}: {one['msg']}" for one in error.errors()
     ]
@@ -363,10 +368,26 @@ async def on_bad_body(request: Request, error: Exception) -> Response:
 async def on_status(request: Request, error: Exception) -> Response:
     """Answer a path, a method or a body that can't be."""
     assert isinstance(error, HTTPException)
-    answer = problem(error.status_code, str(error.status_code), str(error.detail), "see /docs")
+    said = str(error.detail)
+    if error.status_code == 400 and error.__cause__ is not None:
+        said = f"the body can't be read: {unreadable(error.__cause__)}"
+    answer = problem(error.status_code, str(error.status_code), said, "see /docs")
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value
     return answer
+
+
+def unreadable(error: BaseException) -> str:
+    """Say why a body can't be read as JSON, without what was sent."""
+    match error:
+        case UnicodeDecodeError():
+            return f"it is not {error.encoding.upper()}, at byte {error.start}"
+        case RecursionError():
+            return "it is nested too deeply"
+        case ValueError():  # all others of these are errors of JSON, which FastAPI tells itself
+            return f"a number has more than {sys.get_int_max_str_digits()} digits"
+        case _:
+            return type(error).__name__
 
 
 def add_handlers(app: FastAPI, tell: Callable[[str, dict[str, Any]], None]) -> None:

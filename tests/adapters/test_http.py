@@ -104,9 +104,10 @@ def test_every_refusal_is_an_error_in_words(tmp_path: Path) -> None:
             (422, "POST", f"{path}/step", {"calls": []}),
             (422, "POST", f"{path}/step", {"text": "a", "leave": True}),
             (422, "POST", f"{path}/step", {"calls": [{"tool": 1}]}),
-            (422, "POST", f"{path}/step", b"{"),
+            (400, "POST", f"{path}/step", b"{"),
             (400, "POST", f"{path}/step", b'{"text": ' + b"9" * 5000 + b"}"),
             (400, "POST", f"{path}/step", b"[" * 100_000),
+            (422, "POST", f"{path}/step", []),
             (409, "POST", f"{path}/step", {"text": "hello", "step": 2}),
             (404, "POST", "/v1/sessions/nobody/step", {"leave": True}),
             (404, "GET", "/v1/sessions/nobody", None),
@@ -123,6 +124,23 @@ def test_every_refusal_is_an_error_in_words(tmp_path: Path) -> None:
         status, told = client.ask("POST", f"{path}/step", {"leave": True})
         assert (status, told["error"]["code"]) == (409, "SH-SES-003")
         client.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"{", "the body is no JSON, at character 1: Expecting property name"),
+        (b'{"seed": 1' + b"0" * 5000 + b"}", "a number has more than 4300 digits"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b'{"seed": "\xff"}', "it is not UTF-8, at byte 10"),
+    ],
+)
+def test_a_body_that_is_no_json_is_told_what_is_wrong(
+    tmp_path: Path, body: bytes, said: str
+) -> None:
+    with http(tmp_path / "run") as (url, _), closing(Client(url)) as client:
+        status, told = client.ask("POST", "/v1/sessions", body)
+    assert (status, said in told["error"]["message"]) == (400, True), told
 
 
 def test_what_a_model_sends_is_its_own_error_whatever_it_is(tmp_path: Path) -> None:
