@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from simharness.adapters.gate import Bounds
 from simharness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,13 +83,26 @@ def url_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def server_for(app: App, *, websockets: bool = False, patience: float = PATIENCE) -> Server:
-    """Make the server of an app."""
+def server_for(
+    app: App,
+    *,
+    websockets: bool = False,
+    message: int = Bounds.body,
+    patience: float = PATIENCE,
+) -> Server:
+    """Make the server of an app.
+
+    A `message` over a WebSocket has at most so many bytes. Who doesn't answer a ping of it within
+    `patience` is gone.
+    """
     config: Any = uvicorn.Config(
         app,
         http=Patient,
         ws="auto" if websockets else "none",
-        ws_max_size=1024 * 1024,
+        ws_max_size=message,
+        # Two parts of it, so that both together are shorter than that.
+        ws_ping_interval=patience / 3,
+        ws_ping_timeout=patience / 3,
         loop="asyncio",
         log_config=None,
         log_level="critical",

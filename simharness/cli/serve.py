@@ -122,6 +122,7 @@ NETWORK = (
         default=4 * 1024 * 1024,
         show_default=True,
         metavar="BYTES",
+        help="Of a request, and of a message over a WebSocket.",
     ),
 )
 
@@ -259,7 +260,8 @@ def serve_web(
     bound: socket.socket = web.listen(given["host"], given["port"])
     with bound:
         served = serve_for(protocol, given)
-        server = web.server_for(Gate(app_for(served), bounds), websockets=websockets)
+        gate = Gate(app_for(served), bounds)
+        server = web.server_for(gate, websockets=websockets, message=bounds.body)
 
         def handle(number: int, frame: FrameType | None) -> None:
             server.force_exit = bool(served.stopped)

@@ -31,8 +31,9 @@ def served(
     """Serve an app; gives its address."""
     bound = listen("127.0.0.1", 0)
     url = url_of(bound)
-    gate = Gate(app, bounds or Bounds(rate=0))
-    server = server_for(gate, websockets=websockets, patience=patience)
+    bounds = bounds or Bounds(rate=0)
+    gate = Gate(app, bounds)
+    server = server_for(gate, websockets=websockets, message=bounds.body, patience=patience)
     thread = threading.Thread(target=serve, args=(server, bound, sessions.stop))
     thread.start()
     try:

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simharness.adapters.gate import Bounds
 from simharness.adapters.sessions import Limits
 from simharness.rollout.lines import read_lines
 from tests.adapters.family import framework
@@ -45,7 +47,11 @@ pytestmark = [
 
 @contextmanager
 def openenv(
-    folder: Path, *scenarios: str, limits: Limits | None = None
+    folder: Path,
+    *scenarios: str,
+    limits: Limits | None = None,
+    bounds: Bounds | None = None,
+    patience: float = 60,
 ) -> Generator[tuple[str, Sessions]]:
     sessions = serve(folder, *(scenarios or (CRM, DESK)), limits=limits)
     failures: list[Any] = []
@@ -54,7 +60,7 @@ def openenv(
         failures.append((event, fields))
 
     app = adapter.app_for(sessions, tell)
-    with served(sessions, app, websockets=True) as url:
+    with served(sessions, app, bounds, websockets=True, patience=patience) as url:
         yield url, sessions
     assert failures == []
 
@@ -216,6 +222,45 @@ def test_a_connection_that_is_cut_gives_its_place_back(tmp_path: Path) -> None:
         wait_for(lambda: len(sessions) == 0)
         wait_for(lambda: sessions.counts.left == 1)
         assert talk(url, reset(seed=1))[0]["type"] == "observation"
+    assert [line["class"] for line in read_lines(tmp_path / "run")] == ["external"] * 2
+
+
+def test_a_message_may_be_so_large_and_no_larger(tmp_path: Path) -> None:
+    most = 3_000_000
+    with openenv(tmp_path / "run", bounds=Bounds(body=most, rate=0)) as (url, sessions):
+        told = talk(url, reset(seed=1), step("finish", message="x" * (most - 200)))
+        assert told[1]["type"] == "observation"
+        with websockets.connect(url.replace("http", "ws") + "/ws") as connection:
+            connection.send(json.dumps(step("finish", message="x" * most)))
+            with pytest.raises(framework("websockets.exceptions").ConnectionClosed) as caught:
+                connection.recv(timeout=30)
+        assert caught.value.rcvd.code == 1009
+        wait_for(lambda: len(sessions) == 0)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x81\xfe\x7f\xff"])
+def test_a_connection_whose_client_is_gone_without_a_word_gives_its_place_back(
+    tmp_path: Path, sent: bytes
+) -> None:
+    limits = Limits(sessions=1)
+    with openenv(tmp_path / "run", limits=limits, patience=1.5) as (url, sessions):
+        address = urlsplit(url)
+        silent = socket.create_connection((address.hostname, address.port), timeout=30)
+        head = (
+            f"GET /ws HTTP/1.1\r\nHost: {address.netloc}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            "Sec-WebSocket-Version: 13\r\n\r\n"
+        )
+        silent.sendall(head.encode())
+        assert silent.recv(100).startswith(b"HTTP/1.1 101 ")
+        data = json.dumps(reset(seed=1)).encode()
+        # A short message that is masked with zeros, as it is.
+        silent.sendall(bytes((0x81, 0x80 | len(data), 0, 0, 0, 0)) + data)
+        wait_for(lambda: len(sessions) == 1)
+        silent.sendall(sent)
+        wait_for(lambda: len(sessions) == 0)
+        assert talk(url, reset(seed=1))[0]["type"] == "observation"
+        silent.close()
     assert [line["class"] for line in read_lines(tmp_path / "run")] == ["external"] * 2
 
 
