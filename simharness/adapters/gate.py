@@ -12,6 +12,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,12 @@ OPEN = ("/healthz", "/health")
 """What a supervisor may ask without a token."""
 CLIENTS_MAX = 10_000
 """Addresses whose rate is known at a time."""
+DRAINED_BYTES = 16 * 1024 * 1024
+DRAINED_SECONDS = 2.0
+"""How much is read, and for how long, of the body of a request that was answered before it ended.
+
+Many clients send all of it before they read, and lose an answer that comes with a reset.
+"""
 FORBIDDEN, TOO_LARGE, TOO_SLOW, TOO_OFTEN, UNKNOWN_CALLER = 403, 413, 408, 429, 401
 
 
@@ -90,7 +97,7 @@ class Gate:
             except OverflowError:
                 problem = TOO_LARGE, f"a request may have at most {self._bounds.body} bytes"
         if problem is not None:
-            await answer(send, *problem)
+            await answer(receive, send, *problem)
             return
         given = False
 
@@ -167,8 +174,8 @@ def name_of(url: str) -> str:
         return ""
 
 
-async def answer(send: Send, status: int, message: str) -> None:
-    """Refuse a request, and end its connection: what is left of its body isn't read."""
+async def answer(receive: Receive, send: Send, status: int, message: str) -> None:
+    """Refuse a request, and end its connection once its body was sent, or enough of it."""
     body = json.dumps({"error": {"code": str(status), "message": message, "hint": ""}}).encode()
     headers = [
         (b"content-type", b"application/json"),
@@ -180,4 +187,17 @@ async def answer(send: Send, status: int, message: str) -> None:
     if status == TOO_OFTEN:
         headers.append((b"retry-after", b"1"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    with suppress(TimeoutError):
+        await asyncio.wait_for(drain(receive), DRAINED_SECONDS)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def drain(receive: Receive) -> None:
+    """Read what is left of a body, up to a bound, and throw it away."""
+    count = 0
+    while count < DRAINED_BYTES:
+        message = await receive()
+        count += len(message.get("body", b""))
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            return

@@ -12,7 +12,9 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import given, settings
@@ -226,6 +228,31 @@ def test_a_request_may_be_so_large_and_no_larger(tmp_path: Path) -> None:
         client.connection.request("POST", "/v1/sessions", iter([body]), encode_chunked=True)
         assert client.connection.getresponse().status == 413
         client.close()
+
+
+def test_a_refusal_reaches_who_sends_all_before_reading(tmp_path: Path) -> None:
+    with http(tmp_path / "run", bounds=Bounds(rate=0, token="0123456789abcdef")) as (url, _):
+        head = {"Authorization": "Bearer 0123456789abcdef"}
+        for headers, status in ((head, 413), ({}, 401)):
+            for _ in range(3):
+                request = Request(f"{url}/v1/sessions", b"x" * 6_000_000, headers)
+                with pytest.raises(HTTPError) as caught:
+                    urlopen(request, timeout=30)
+                with caught.value as refused:
+                    assert refused.code == status
+                    assert json.load(refused)["error"]["message"]
+
+
+def test_a_refused_body_without_an_end_is_not_read_for_ever(tmp_path: Path) -> None:
+    with http(tmp_path / "run") as (url, _):
+        address = urlsplit(url)
+        with socket.create_connection((address.hostname, address.port), timeout=10) as slow:
+            head = f"POST / HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 99999999\r\n\r\n"
+            slow.sendall(head.encode())
+            # The answer comes at once, and the end soon.
+            assert slow.recv(1000).startswith(b"HTTP/1.1 413 ")
+            while slow.recv(1000):
+                pass
 
 
 def test_a_caller_may_ask_so_often_and_no_oftener(tmp_path: Path) -> None:
