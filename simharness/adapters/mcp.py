@@ -96,11 +96,14 @@ class Tools:
                 return self._start(arguments)
             handle = arguments.pop(HANDLE, None)
             if not isinstance(handle, str):
-                raise NoSession(f"{name} was called without {HANDLE!r}", f"give that of {START}")
+                raise NoSession(f"{name} was called without {HANDLE!r}", "")
             if name == END:
                 require_none(END, arguments)
                 return self._step(handle, None)
             return self._step(handle, Call(name, arguments))
+        except NoSession as error:
+            # Who calls knows of no sessions.
+            return failed(error.code, f"{error.message}; call {START} for one")
         except SimharnessError as error:
             return failed(error.code, f"{error.message}; {error.hint}")
         except Exception as error:
@@ -128,8 +131,17 @@ class Tools:
             text = "\n".join(
                 filter(None, (text, FAILED if told["error"] else "The episode is over."))
             )
-            self._sessions.close(handle)
+            self._sessions.close(handle, f"the episode has ended: {ending_of(told, action)}")
         return result(text, content, wrong="error" in one or told["error"] is not None)
+
+
+def ending_of(told: dict[str, Any], action: Call | None) -> str:
+    """Say how an episode has ended."""
+    if told["error"] is not None:
+        return "the environment failed"
+    if told["truncated"]:
+        return f"it was cut off after {told['step']} steps"
+    return f"{END if action is None else action.tool} was called"
 
 
 def result(text: str, content: dict[str, Any], *, wrong: bool = False) -> dict[str, Any]:

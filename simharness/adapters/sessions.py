@@ -342,7 +342,7 @@ class Sessions:
             why = self._over.get(handle)
         if why is None:
             raise NoSession("there is no session of this name", "open one")
-        raise NoSession(f"the session is over: {why}", "open another one")
+        raise over(why)
 
     def _env(self, session: Session) -> Env:
         if session.env is not None:
@@ -387,7 +387,7 @@ class Sessions:
 
         if session.over:
             session.lock.release()
-            raise NoSession(f"the session is over: {session.over}", "open another one")
+            raise over(session.over)
         thread = threading.Thread(target=run, name=f"session-{session.number}", daemon=True)
         thread.start()
         thread.join(self.limits.call)
@@ -520,6 +520,11 @@ class Sessions:
     def _told(self, event: str, session: Session, plan: Plan, step: int, **more: Any) -> None:
         about = {"session": session.number, "episode_id": f"{plan.scenario}:{plan.seed}"}
         self._tell(event, {**about, "seed": plan.seed, "step": step, **more})
+
+
+def over(why: str) -> NoSession:
+    """Give the error of a call of a session that is over."""
+    return NoSession(f"the session is over: {why}", "open another one")
 
 
 def answer_of(env: Env, step: Step | None, error: BaseException | None) -> Answer:

@@ -177,8 +177,15 @@ def test_what_goes_wrong_is_said_and_costs_nothing(tmp_path: Path) -> None:
                 assert (wrong, told["error"]["code"]) == (True, code)
             wrong, told, _ = await call(client, "end_episode", **mine)
             assert (wrong, told["ended"]["reward"]) == (False, 0.0)
-            wrong, _, text = await call(client, "get_deal", deal_id=1, **mine)
-            assert (wrong, "the session is over" in text) == (True, True)
+            for tool, arguments in (("get_deal", {"deal_id": 1}), ("end_episode", {})):
+                wrong, _, text = await call(client, tool, **mine, **arguments)
+                assert wrong
+                assert "the episode has ended: end_episode was called; call start_episode" in text
+            _, begun, _ = await call(client, "start_episode", **start)
+            mine = {"episode": begun["episode"]}
+            assert (await call(client, "finish", message="x", **mine))[1]["ended"]
+            _, _, text = await call(client, "end_episode", **mine)
+            assert "the episode has ended: finish was called; call start_episode" in text
 
     with mcp(tmp_path / "run", limits=Limits(sessions=1)) as (url, sessions):
         anyio.run(try_all, url)
