@@ -7,6 +7,8 @@ harness can't tell, and never 0.
 
 from __future__ import annotations
 
+import json
+import sys
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from simharness.adapters.gate import App, Message, Receive, Scope, Send
     from simharness.adapters.sessions import Sessions
 
 # By name, because OpenEnv can't be where these files are checked: it pins what others don't take.
@@ -35,6 +38,8 @@ MCP: Any = import_module("openenv.core.env_server.mcp_types")
 NAME = "simharness"
 TASKS_MAX = 1000
 """Tasks of a split that are listed; the splits themselves are longer."""
+DEPTH_MAX = 100
+"""How deep the JSON of a message may be nested."""
 REFUSED = {
     "unknown_tool": MCP.ToolErrorType.TOOL_NOT_FOUND,
     "invalid_arguments": MCP.ToolErrorType.INVALID_ARGS,
@@ -59,7 +64,64 @@ def app_for(sessions: Sessions, tell: Callable[[str, dict[str, Any]], None]) -> 
         ),
     )
     add_handlers(app, tell)
+    app.add_middleware(Readable)
     return app
+
+
+class Readable:
+    """Answers messages over WebSockets that would end a session, and lets all others through.
+
+    OpenEnv's server answers text that is no JSON; what is JSON and no object, binary, or deeper or
+    longer than it can read raises in it.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a connection."""
+
+        async def readable() -> Message:
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive":
+                    return message
+                problem = problem_of(message.get("text"))
+                if not problem:
+                    return message
+                data = {"message": problem, "code": "INVALID_JSON"}
+                told = json.dumps({"type": "error", "data": data})
+                await send({"type": "websocket.send", "text": told})
+
+        await self._app(scope, readable if scope["type"] == "websocket" else receive, send)
+
+
+def problem_of(text: str | None) -> str:
+    """Say why OpenEnv's server can't read a message, or nothing where it can."""
+    if text is None:
+        return "a message is text, and not binary"
+    try:
+        found: Any = json.loads(text)
+    except json.JSONDecodeError:
+        return ""  # which it answers itself
+    except RecursionError:
+        return f"a message is nested at most {DEPTH_MAX} deep"
+    except ValueError:
+        return f"a number has at most {sys.get_int_max_str_digits()} digits"
+    if not isinstance(found, dict):
+        return "a message is a JSON object"
+    return f"a message is nested at most {DEPTH_MAX} deep" if is_deep(found) else ""
+
+
+def is_deep(value: Any) -> bool:
+    """Tell whether a JSON value is nested too deeply for what reads it by calling itself."""
+    level: list[Any] = [value]
+    for _ in range(DEPTH_MAX):
+        inner = [list(one.values()) if isinstance(one, dict) else one for one in level]
+        level = [part for one in inner for part in one if isinstance(part, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 class Connection:

@@ -174,6 +174,42 @@ def test_what_a_client_gets_wrong_is_an_error_and_its_connection_lives(tmp_path:
     assert [line["class"] for line in read_lines(tmp_path / "run")] == ["model", "external"]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(
+            "[]",
+            "null",
+            "1",
+            '"reset"',
+            "[" * 100_000,
+            b"\x00\xff",
+            json.dumps(reset(seed=1)).encode(),
+        ),
+        '{"type": "reset", "data": {"seed": 1' + "0" * 5000 + "}}",
+        '{"type": "reset", "data": ' + '{"a":' * 500 + "1" + "}" * 501,
+        '{"type": "step", "data": {"type": "call_tool", "tool_name": "get_deal", "arguments": '
+        + '{"a":' * 5000
+        + "1"
+        + "}" * 5002,
+    ],
+)
+def test_a_message_that_cannot_be_read_ends_no_session(tmp_path: Path, message: Any) -> None:
+    with (
+        openenv(tmp_path / "run") as (url, _),
+        websockets.connect(url.replace("http", "ws") + "/ws") as connection,
+    ):
+
+        def ask(sent: Any) -> Any:
+            connection.send(sent)
+            return json.loads(connection.recv(timeout=30))
+
+        assert ask(json.dumps(reset(seed=1)))["type"] == "observation"
+        assert ask(message)["data"]["code"] == "INVALID_JSON"
+        told = ask(json.dumps(step("list_deals")))
+        assert told["data"]["observation"]["metadata"]["step"] == 1
+
+
 def test_without_a_seed_it_is_the_next_of_the_train_split(tmp_path: Path) -> None:
     with openenv(tmp_path / "run") as (url, _):
         told = talk(url, reset(), reset(), reset(seed=9))
@@ -342,7 +378,7 @@ def test_no_message_breaks_anything_or_reaches_another_session(tmp_path: Path) -
                     try:
                         told = connection.recv(timeout=30)
                     except framework("websockets.exceptions").ConnectionClosed:
-                        return  # asked to close, or sent what is no message at all
+                        return  # asked to close
                     assert "Traceback" not in told
 
         send()
