@@ -55,6 +55,17 @@ class Offer:
         """
         if scenario not in self.scenarios:
             raise UnknownName.among("scenario on offer", scenario, self.scenarios)
+        most = parse_load(self.load_max)
+        try:
+            asked = parse_load(self.load if load is None else load)
+        except UsageError as error:
+            told = f"give 0 to {load_text(most)}, with at most three decimals"
+            raise UsageError(error.message, told) from None
+        if asked > most:
+            raise UsageError(
+                f"load {load_text(asked)} is more than this server allows",
+                f"give at most {load_text(most)}",
+            )
         plan = make_plan(
             scenario,
             seed,
@@ -67,11 +78,6 @@ class Offer:
         product, _ = load_scenario(scenario)
         for fault in plan.faults:
             find_fault(product, fault)
-        if plan.load > parse_load(self.load_max):
-            raise UsageError(
-                f"load {load_text(plan.load)} is more than this server allows",
-                f"give at most {self.load_max}",
-            )
         return plan
 
     def seeds_of(self, scenario: str, split: str) -> range:

@@ -6,6 +6,7 @@ Each is a patch of knobs with an optional trigger.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from simharness.errors import UnknownName, UsageError
@@ -95,16 +96,21 @@ def parse_load(value: object) -> int:
     shown = repr(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
-    whole, point, fraction = str(value).partition(".")
+    # A float's own text has an exponent where it is small or large.
+    text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str(value)
+    whole, point, fraction = text.partition(".")
     if whole.startswith("-"):
         raise UsageError(f"load {shown} is below 0", "give 0 to 1000, e.g. 1 or 2.5")
     digits = whole + fraction
     if not (whole and digits.isascii() and digits.isdigit()) or (point and not fraction):
         raise UsageError(f"load {shown} is not a number", "give 0 to 1000, e.g. 1 or 2.5")
-    if len(fraction.rstrip("0")) > 3 or len(whole) > 4:
+    if len(fraction.rstrip("0")) > 3:
         raise UsageError(
-            f"load {shown} is out of range", "give 0 to 1000 with at most three decimals"
+            f"load {shown} has more than three decimals",
+            "give 0 to 1000 with at most three decimals",
         )
+    if len(whole) > 4:
+        raise UsageError(f"load {shown} is out of range", "give 0 to 1000")
     load = int(whole) * 1000 + int((fraction + "000")[:3])
     if load > 1_000_000:
         raise UsageError(f"load {shown} is out of range", "give 0 to 1000")

@@ -172,6 +172,10 @@ def test_what_was_never_begun_is_an_error_and_no_default(tmp_path: Path) -> None
         sessions.begin(handle, HAZARD + "/sound", 1)
     with pytest.raises(UsageError, match="load 17 is more"):
         sessions.begin(handle, CRM, 1, load=17)
+    for load, said in ((1e-05, "load 1e-05 has more than three"), (1e9, "load .* is out of range")):
+        with pytest.raises(UsageError, match=said) as caught:
+            sessions.begin(handle, CRM, 1, load=load)
+        assert caught.value.hint == "give 0 to 16, with at most three decimals"
     with pytest.raises(UnknownName, match="fault"):
         sessions.begin(handle, CRM, 1, faults=["crm.nothing"])
     with pytest.raises(NoEpisode, match="no episode has begun"):

@@ -137,7 +137,14 @@ def test_a_load_below_zero_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert_nothing_was_written(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["1001", "1000.001", "99999", "1.2345"])
+def test_a_load_of_too_many_decimals_is_refused(cli: Cli, tmp_path: Path) -> None:
+    assert_refused(
+        cli("run", CRM, "--load=1.2345"), 2, "load '1.2345' has more than three decimals"
+    )
+    assert_nothing_was_written(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["1001", "1000.001", "99999"])
 def test_a_load_out_of_range_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
     assert_refused(cli("run", CRM, f"--load={text}"), 2, f"load '{text}' is out of range")
     assert_nothing_was_written(tmp_path)
