@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.exceptions import HTTPException
 
 from simharness import __version__
-from simharness.adapters.metrics import exposition
+from simharness.adapters.status import health, metrics
 from simharness.errors import (
     AtCapacity,
     CallOverdue,
@@ -276,19 +276,12 @@ class Routes:
 
     async def health(self) -> Response:
         """Tell whether episodes can begin; 503 where they can't."""
-        trouble = self._sessions.trouble
-        content = {
-            "status": "failing" if trouble else "ok",
-            "reason": trouble,
-            "sessions": len(self._sessions),
-            "sessions_max": self._sessions.limits.sessions,
-        }
-        return Reply(content, 503 if trouble else 200)
+        status, content = health(self._sessions)
+        return Reply(content, status)
 
     async def metrics(self) -> Response:
         """Give counts in the text format of Prometheus."""
-        body, kind = exposition(self._sessions)
-        return Response(body, media_type=kind)
+        return metrics(self._sessions)
 
     def scenarios(self) -> Response:
         """List the scenarios on offer."""

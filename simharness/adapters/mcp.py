@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from simharness import __version__
 from simharness.adapters.offer import tools_of
+from simharness.adapters.status import routes_of
 from simharness.adapters.text import sendable
 from simharness.chat.messages import answer_text
 from simharness.errors import NoSession, SimharnessError, UsageError
@@ -268,7 +269,8 @@ def app_for(sessions: Sessions, tell: Callable[[str, dict[str, Any]], None]) -> 
         async with manager.run():
             yield
 
-    return cast("App", Starlette(routes=[Route("/mcp", Endpoint(manager))], lifespan=running))
+    routes = [Route("/mcp", Endpoint(manager)), *routes_of(sessions)]
+    return cast("App", Starlette(routes=routes, lifespan=running))
 
 
 def serve_stdio(sessions: Sessions, tell: Callable[[str, dict[str, Any]], None]) -> None:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from simharness import __version__
 from simharness.adapters.http import add_handlers
 from simharness.adapters.offer import SPLITS, tools_of
+from simharness.adapters.status import routes_of
 from simharness.adapters.text import sendable
-from simharness.errors import NoEpisode, NoSession, UsageError
+from simharness.errors import NoEpisode, NoSession, UnknownName, UsageError
 from simharness.product.policy import Call
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def app_for(sessions: Sessions, tell: Callable[[str, dict[str, Any]], None]) -> 
         ),
     )
     add_handlers(app, tell)
+    app.router.routes.extend(routes_of(sessions))
     app.add_middleware(Readable)
     return app
 
@@ -233,8 +235,13 @@ class Connection:
         return self._sessions.offer.seeds_of(self._sessions.offer.scenarios[0], split)
 
     def _seed(self, seed: int | str | None, split: str | None, index: int | None) -> int | str:
-        if (split is None) != (index is None) or (seed is not None and split is not None):
-            raise UsageError("seed, split and index", "give a seed, or split and index")
+        if seed is not None and (split is not None or index is not None):
+            raise UsageError("reset has a seed, and a split or an index", "give one of both")
+        if split is not None and split not in SPLITS:
+            raise UnknownName.among("split", split, SPLITS)
+        if (split is None) != (index is None):
+            lacking = "split" if split is None else "index"
+            raise UsageError(f"reset has no {lacking}", "give a split and an index, or a seed")
         if split is not None and index is not None:
             return f"{split}:{index}"
         if seed is not None:

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simharness.adapters.gate import Bounds
 from simharness.adapters.sessions import Limits
 from simharness.errors import UsageError
 from simharness.rollout.lines import read_lines
@@ -48,7 +49,11 @@ pytestmark = [
 
 @contextmanager
 def mcp(
-    folder: Path, *scenarios: str, limits: Limits | None = None, told: list[Any] | None = None
+    folder: Path,
+    *scenarios: str,
+    limits: Limits | None = None,
+    told: list[Any] | None = None,
+    patience: float = 60,
 ) -> Generator[tuple[str, Sessions]]:
     heard: list[Any] = [] if told is None else told
     sessions = serve(folder, *(scenarios or (CRM,)), limits=limits)
@@ -57,7 +62,7 @@ def mcp(
         heard.append((event, fields))
 
     app = adapter.app_for(sessions, tell)
-    with served(sessions, app) as url:
+    with served(sessions, app, Bounds(rate=0, slow=1), patience=patience) as url:
         yield f"{url}/mcp", sessions
 
 
@@ -224,6 +229,26 @@ def test_a_connection_that_is_cut_in_a_call_costs_only_the_answer(tmp_path: Path
         wait_for(lambda: sessions.look(handle)["step"] == 1)
         cut.close()
         assert anyio.run(go_on, url, handle) == 2
+
+
+def test_half_open_connections_are_closed_and_cost_nobody_anything(tmp_path: Path) -> None:
+    with mcp(tmp_path / "run", patience=0.3) as (url, sessions):
+        address = urlsplit(url)
+        where = (address.hostname, address.port)
+        silent = [socket.create_connection(where, timeout=10) for _ in range(20)]
+        slow = socket.create_connection(where, timeout=10)
+        head = f"POST /mcp HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 99\r\n\r\n"
+        slow.sendall(head.encode() + b"{")
+        client = Client(url)
+        status, told = client.ask("GET", "/healthz")
+        assert (status, told["status"]) == (200, "ok")
+        assert "simharness_sessions 0.0\n" in client.ask("GET", "/metrics")[1]
+        client.close()
+        assert all(one.recv(1) == b"" for one in silent)
+        assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
+        for one in (*silent, slow):
+            one.close()
+        assert len(sessions) == 0
 
 
 def test_products_whose_tools_would_clash_are_refused(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_what_a_client_gets_wrong_is_an_error_and_its_connection_lives(tmp_path:
             reset(seed=1, policy="expert"),
             reset(seed=1, split="train", index=1),
             reset(split="train"),
-            reset(split="dev", index=1),
+            reset(split="x", index=1),
             reset(seed=1, scenario="crm/approval"),
             reset(seed=1, load=100),
             "{",
@@ -164,6 +164,12 @@ def test_what_a_client_gets_wrong_is_an_error_and_its_connection_lives(tmp_path:
         ]
         assert "no episode has begun" in told[0]["data"]["message"]
         assert "reset has no ['policy']" in told[1]["data"]["message"]
+        for place, said in (
+            (2, "reset has a seed, and a split"),
+            (3, "reset has no index"),
+            (4, "no split named 'x'"),
+        ):
+            assert said in told[place]["data"]["message"]
         assert [one["type"] for one in told[10:15]] == ["observation"] * 5
         errors = [one["data"]["observation"]["error"] for one in told[11:14]]
         kinds = [one["error_type"] for one in errors]
@@ -328,6 +334,18 @@ def test_tasks_are_the_seeds_of_each_split(tmp_path: Path) -> None:
         # Each such request has an environment of its own, so there is nothing to step in.
         status, told = client.ask("POST", "/step", {"action": action("list_deals")})
         assert (status, told["error"]["code"]) == (409, "SH-SES-003")
+        client.close()
+
+
+def test_health_and_counts_are_told(tmp_path: Path) -> None:
+    with openenv(tmp_path / "run", limits=Limits(sessions=3)) as (url, sessions):
+        talk(url, reset(seed=1))
+        client = Client(url)
+        status, told = client.ask("GET", "/healthz")
+        assert (status, told["status"], told["sessions_max"]) == (200, "ok", 3)
+        assert "simharness_episodes_begun_total 1.0\n" in client.ask("GET", "/metrics")[1]
+        sessions.stop()
+        assert client.ask("GET", "/healthz")[0] == 503
         client.close()
 
 
