@@ -36,6 +36,8 @@ DRAINED_SECONDS = 2.0
 
 Many clients send all of it before they read, and lose an answer that comes with a reset.
 """
+REASON_MAX = 200
+"""Characters of the reason of a refusal that are told."""
 FORBIDDEN, TOO_LARGE, TOO_SLOW, TOO_OFTEN, UNKNOWN_CALLER = 403, 413, 408, 429, 401
 
 
@@ -67,9 +69,16 @@ def require_token(host: str, token: str) -> None:
 class Gate:
     """Lets requests through to an app, or answers them itself."""
 
-    def __init__(self, app: App, bounds: Bounds) -> None:
+    def __init__(
+        self,
+        app: App,
+        bounds: Bounds,
+        refused: Callable[[int, str], None] = lambda status, why: None,
+    ) -> None:
+        """Stand before an app; `refused` hears of every request that is answered with an error."""
         self._app = app
         self._bounds = bounds
+        self._refused = refused
         self._seen: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """Address to what is left of its allowance, and when that was."""
 
@@ -83,9 +92,11 @@ class Gate:
             if problem is None:
                 await self._app(scope, receive, send)
             else:
+                self._refused(*problem)
                 await receive()
                 await send({"type": "websocket.close", "code": 1008, "reason": problem[1]})
             return
+        send = heard(send, self._refused)
         body = b""
         if problem is None:
             try:
@@ -159,6 +170,31 @@ class Gate:
                 raise OverflowError
             if not message.get("more_body", False):
                 return bytes(parts)
+
+
+def heard(send: Send, refused: Callable[[int, str], None]) -> Send:
+    """Let errors be heard on their way to the caller, each by its status and what it says."""
+    status = 0
+
+    async def sent(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            status = message["status"]
+        elif status:
+            refused(status, reason_of(message.get("body", b"")))
+            status = 0
+        await send(message)
+
+    return sent
+
+
+def reason_of(body: bytes) -> str:
+    """Give what the body of an error says, which is a sentence in our own, and else its text."""
+    try:
+        reason = json.loads(body)["error"]["message"]
+    except (ValueError, LookupError, TypeError):
+        reason = body.decode("utf-8", "replace")
+    return str(reason)[:REASON_MAX]
 
 
 def text(header: bytes) -> str:

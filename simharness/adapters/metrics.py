@@ -48,6 +48,14 @@ class Counted(Collector):
         yield GaugeMetricFamily("simharness_healthy", "whether episodes may begin", int(healthy))
         for name, (metric, about) in COUNTED.items():
             yield CounterMetricFamily(f"simharness_{metric}", about, getattr(counts, name))
+        errors = CounterMetricFamily(
+            "simharness_requests_errors",
+            "requests that were answered with an error",
+            labels=["status"],
+        )
+        for status, count in sorted(counts.errors.copy().items()):
+            errors.add_metric([str(status)], count)
+        yield errors
         yield SummaryMetricFamily(
             "simharness_step_seconds",
             "real time of steps",

@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simharness.adapters.health import Health
@@ -81,6 +81,8 @@ class Counts:
     """Sessions that were idle for too long."""
     refused: int = 0
     """Requests for which there was no room."""
+    errors: dict[int, int] = field(default_factory=dict[int, int])
+    """Requests that were answered with an error, by its status."""
 
 
 class Session:
@@ -274,6 +276,12 @@ class Sessions:
         if self._remove(session, why):
             with session.lock:
                 self._leave(session, why)
+
+    def refuse(self, status: int, reason: str) -> None:
+        """Count and tell a request that a server answered with an error."""
+        with self._lock:
+            self.counts.errors[status] = self.counts.errors.get(status, 0) + 1
+        self._tell("refused", {"status": status, "reason": reason})
 
     # --- the life of sessions ---------------------------------------------------------------------
 

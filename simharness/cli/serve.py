@@ -260,7 +260,7 @@ def serve_web(
     bound: socket.socket = web.listen(given["host"], given["port"])
     with bound:
         served = serve_for(protocol, given)
-        gate = Gate(app_for(served), bounds)
+        gate = Gate(app_for(served), bounds, served.sessions.refuse)
         server = web.server_for(gate, websockets=websockets, message=bounds.body)
 
         def handle(number: int, frame: FrameType | None) -> None:
@@ -282,5 +282,6 @@ def told(served: Served) -> int:
     intake = served.sessions.intake
     look = shlex.join(["simharness", "audit", str(intake.folder)])
     say = functools.partial(click.echo, err=True)
-    say(f"{intake.count} episodes in {intake.folder}" + (f": {look}" if intake.count else ""))
+    episodes = "1 episode" if intake.count == 1 else f"{intake.count} episodes"
+    say(f"{episodes} in {intake.folder}" + (f": {look}" if intake.count else ""))
     return 130 if served.stopped == signal.SIGINT else 0

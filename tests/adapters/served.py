@@ -32,7 +32,7 @@ def served(
     bound = listen("127.0.0.1", 0)
     url = url_of(bound)
     bounds = bounds or Bounds(rate=0)
-    gate = Gate(app, bounds)
+    gate = Gate(app, bounds, sessions.refuse)
     server = server_for(gate, websockets=websockets, message=bounds.body, patience=patience)
     thread = threading.Thread(target=serve, args=(server, bound, sessions.stop))
     thread.start()

@@ -343,6 +343,30 @@ def test_health_and_counts_are_told(tmp_path: Path) -> None:
         client.close()
 
 
+def test_requests_that_are_refused_are_counted_and_told(tmp_path: Path) -> None:
+    told: list[tuple[str, Any]] = []
+    token = "0123456789abcdef"
+    with http(tmp_path / "run", bounds=Bounds(rate=0, token=token, body=2000)) as (url, sessions):
+        sessions._tell = lambda event, fields: told.append((event, dict(fields)))
+        stranger, client = Client(url), Client(url, Authorization=f"Bearer {token}")
+        stranger.ask("GET", "/metrics")
+        client.ask("POST", "/v1/sessions", {"scenario": "crm/nothing", "seed": 1})
+        client.ask("POST", "/v1/sessions", b"x" * 3000)
+        client.close()
+        client.ask("GET", "/v1/sessions/some-handle")
+        client.ask("GET", "/healthz")
+        counts = client.ask("GET", "/metrics")[1]
+        for one in (stranger, client):
+            one.close()
+        refused = [fields for event, fields in told if event == "refused"]
+    assert [one["status"] for one in refused] == [401, 422, 413, 404]
+    assert refused[0]["reason"] == "send the token: Authorization: Bearer TOKEN"
+    assert "no scenario on offer named 'crm/nothing'" in refused[1]["reason"]
+    assert "some-handle" not in str(refused)
+    for status in (401, 404, 413, 422):
+        assert f'simharness_requests_errors_total{{status="{status}"}} 1.0\n' in counts
+
+
 def test_the_page_of_the_document_loads_nothing(tmp_path: Path) -> None:
     with http(tmp_path / "run") as (url, _), closing(Client(url)) as client:
         status, page = client.ask("GET", "/docs")

@@ -67,6 +67,20 @@ def test_a_signal_stops_it_and_keeps_what_was_played(
     assert (again.code, "is not empty" in again.err) == (2, True)
 
 
+def test_one_episode_is_one_and_what_is_refused_is_in_the_log(start: Start) -> None:
+    process = start("serve", "http", CRM, "--port", "0", "-o", "run")
+    client = Client(address(process))
+    client.ask("POST", "/v1/sessions", SESSION)
+    client.ask("POST", "/v1/sessions", {**SESSION, "load": 17})
+    client.close()
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    *log, told = err.splitlines()
+    assert told == "1 episode in run: simharness audit run"
+    (refused,) = [line for line in map(json.loads, log) if line["event"] == "refused"]
+    assert (refused["status"], "load 17 is more than" in refused["reason"]) == (422, True)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
