@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simharness.doctor.check import STARTS, Check, Result, decided, unknown
@@ -9,6 +10,7 @@ from simharness.doctor.check import STARTS, Check, Result, decided, unknown
 if TYPE_CHECKING:
     from simharness.doctor.examination import Examination
 
+OUT_OF_RANGE = "pay within the range, or give the range that is meant: --range LOW:HIGH"
 AGENTS = ("null", "random")
 REFUSED_MAX = 0.9
 """Share of steps that, refused, leave nothing to be learned of the rest."""
@@ -67,13 +69,16 @@ def reward_well_formed(exam: Examination) -> Result:
     low = min((one["low"] for one in paid), default=None)
     high = max((one["high"] for one in paid), default=None)
     measured: dict[str, Any] = {"low": low, "high": high, "episodes": len(episodes)}
-    if exam.bounds is not None and low is not None and high is not None:
-        least, most = exam.bounds
+    odd = bool(wrong)
+    bounds = exam.bounds or exam.patient().facts.get("range")
+    if bounds is not None and low is not None and high is not None:
+        least, most = bounds
         if low < least or high > most:
-            wrong.append(f"rewards are from {low:g} to {high:g}, asked for {least:g} to {most:g}")
+            how = "asked for" if exam.bounds else "and its reward_range is"
+            wrong.append(f"rewards are from {low:g} to {high:g}, {how} {least:g} to {most:g}")
     if not paid and not wrong:
         return unknown("no step had a reward, so nothing is known of them", measured)
-    return decided(measured, wrong)
+    return replace(decided(measured, wrong), remedy="" if odd else OUT_OF_RANGE)
 
 
 def errors_told(exam: Examination) -> Result:
@@ -136,7 +141,7 @@ CHECKS = (
     ),
     Check(
         id="runtime.reward_well_formed",
-        doc="rewards are finite numbers, and in the range that was given",
+        doc="rewards are finite numbers, and in the range that was given or is declared",
         unproved="that they are the right ones",
         remedy="raise, or say that there is no reward, where none can be computed",
         run=reward_well_formed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from simharness.doctor.check import STARTS, Check, Result, decided, unknown
@@ -50,6 +51,13 @@ def floor_gap(exam: Examination) -> Result:
         return unknown(
             f"paid on the mean: {told}; but one of their episodes is paid {best:.4g}, of {full:g} "
             "for who does the job, and of such a full reward there is no half to hold them against",
+            measured,
+        )
+    # What a target declares itself is a mean, which an episode may be above.
+    if not wrong and exam.full is not None and best > full and not math.isclose(best, full):
+        return unknown(
+            f"paid on the mean: {told}; but one of their episodes is paid {best:.4g}, more than "
+            f"the {full:g} that --full gives: mend what pays more, or give the most that is paid",
             measured,
         )
     return decided(measured, wrong)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import math
 import os
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ from simharness.doctor.spaces import Listed, Spaced, is_space
 if TYPE_CHECKING:
     from simharness.doctor.spaces import Actions
 
+PLAIN_WRAPPERS = ("OrderEnforcing", "PassiveEnvChecker", "TimeLimit")
+"""Those that Gymnasium makes of itself; they leave rewards as they are."""
 FORM = "expected (observation, reward, terminated, truncated, info)"
 
 
@@ -41,6 +44,7 @@ class LocalSource:
         self.facts: dict[str, Any] = {
             "class": f"{type(inner).__module__}.{type(inner).__qualname__}",
             "full": getattr(spec, "reward_threshold", None),
+            "range": declared_range(made),
             "code": own_code(made, self._make.func),
         }
         close = getattr(made, "close", None)
@@ -145,6 +149,18 @@ def plain_reward(reward: Any) -> Any:
     """Make Python's number of one of NumPy."""
     item = getattr(reward, "item", None)
     return item() if callable(item) and getattr(reward, "ndim", None) == 0 else reward
+
+
+def declared_range(env: Any) -> tuple[float, float] | None:
+    """Give the `reward_range` of an environment, if it is finite and nothing around it pays."""
+    while type(env).__name__ in PLAIN_WRAPPERS and not hasattr(type(env), "reward_range"):
+        env = getattr(env, "env", None)
+    found: Any = getattr(env, "reward_range", None)
+    try:
+        low, high = map(float, found)
+    except (TypeError, ValueError):
+        return None
+    return (low, high) if low <= high and math.isfinite(low) and math.isfinite(high) else None
 
 
 def maker_of(job: dict[str, Any]) -> functools.partial[Any]:

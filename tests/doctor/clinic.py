@@ -257,6 +257,23 @@ class FinedUnlessThere(Walk):
         return seen, -float(truncated and self.place != -3), False, truncated, info
 
 
+class PaysMore(Walk):
+    """Some are paid 1.5 from the start, and all are said to be paid 1 at most."""
+
+    reward_range = (0.0, 1.0)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        lucky = self.steps == 0 and self.place == -3
+        seen, _, terminated, truncated, info = super().step(action)
+        return seen, 1.5 * lucky, terminated, truncated, info
+
+
+class PaysMoreUnsaid(PaysMore):
+    """Some are paid 1.5, and nothing says how much it may be."""
+
+    reward_range = (float("-inf"), float("inf"))
+
+
 class NoNumber(Walk):
     """A reward is no number now and then."""
 

@@ -40,13 +40,14 @@ def examined(
     bounds: tuple[float, float] | None = None,
     seconds: float = 60.0,
     budget: float = 250.0,
+    episodes: int = 3,
     **words: Any,
 ) -> Report:
     if kind is Kind.FACTORY and ":" not in name:
         name = f"{CLINIC}:{name}"
     exam = Examination(
         target=Target(kind=kind, name=name, seconds=seconds, **words),
-        size=Size(**SMALL),
+        size=Size(**{**SMALL, "episodes": episodes}),
         full=full,
         bounds=bounds,
         seconds=budget,
@@ -82,6 +83,7 @@ def test_a_sound_environment_passes_everything_in_silence() -> None:
         ("Hashed", "runtime.episode_determinism", "another PYTHONHASHSEED"),
         ("Worn", "runtime.reset_clean", "seed 0 after 6 episodes parts"),
         ("PaysAll", "semantic.floor_gap", "the null agent is paid 30 on the mean, of 1"),
+        ("PaysMore", "runtime.reward_well_formed", "to 1.5, and its reward_range is 0 to 1"),
         ("NoNumber", "runtime.reward_well_formed", "a reward is "),
         ("Coerces", "runtime.errors_told", "is answered like an action, with reward 0"),
         ("Leaks", "runtime.resource_bounds", "sessions left"),
@@ -198,6 +200,24 @@ def test_rewards_out_of_the_range_that_was_given_fail() -> None:
     assert failed(report) == {
         "runtime.reward_well_formed": "rewards are from 1 to 1, asked for 0 to 0.5"
     }
+
+
+def test_what_to_do_about_rewards_out_of_range_is_of_its_own() -> None:
+    for name, remedy in (("PaysMore", "pay within the range"), ("NoNumber", "raise, or say that")):
+        *_, rewards = examined(name, "runtime.reward_well_formed").made
+        assert rewards.record()["remediation"].startswith(remedy)
+    assert not failed(examined("PaysMore", "runtime.reward_well_formed", bounds=(0.0, 2.0)))
+    assert not failed(examined("PaysMoreUnsaid", "runtime.reward_well_formed"))
+
+
+@pytest.mark.parametrize(("full", "answer"), [(1.0, "unknown"), (1.5, "pass")])
+def test_an_episode_that_is_paid_more_than_full_reward_leaves_it_unknown(
+    full: float, answer: str
+) -> None:
+    *_, floor = examined("PaysMore", "semantic.floor_gap", full=full, episodes=12).made
+    assert str(floor.result.answer) == answer
+    if answer == "unknown":
+        assert "paid 1.5, more than the 1 that --full gives" in floor.result.evidence[0]
 
 
 def test_keys_that_only_name_a_session_can_be_left_out() -> None:
