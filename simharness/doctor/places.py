@@ -83,6 +83,8 @@ def own_place(found: Any) -> str:
 @functools.cache
 def owns(code: tuple[str, ...], file: str) -> bool:
     """Tell whether a file is one of the target's own."""
+    if file.startswith("<"):
+        return False  # what code has made, such as the methods of a dataclass, is no file
     name = os.path.realpath(file)
     if name.startswith(DOCTOR):
         return False  # its folder may be above this one

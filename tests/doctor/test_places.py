@@ -39,6 +39,7 @@ def test_what_holds_an_environment_under_any_name_is_a_wrapper() -> None:
 def test_neither_the_doctor_nor_packages_below_a_folder_are_its_own(tmp_path: Path) -> None:
     root = f"{HERE.removesuffix('tests/doctor/')}"
     assert owns((root,), __file__)
+    assert not owns((f"{Path.cwd()}{os.sep}",), "<string>")
     assert not owns((root,), f"{root}simharness/doctor/local.py")
     assert not owns((root,), f"{root}.venv/lib/site-packages/x.py")
     (tmp_path / "real").mkdir()
