@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simharness.cli.durations import seconds
 from simharness.cli.output import ProgressLine, emit_json, table
 from simharness.doctor.check import Answer
 from simharness.doctor.examination import QUICK, Examination, Size
@@ -18,11 +19,13 @@ from simharness.doctor.target import Target, parse_target
 from simharness.errors import UsageError
 
 if TYPE_CHECKING:
-    from simharness.doctor.report import Report
+    from simharness.doctor.report import Made, Report
 
 CODES = {Answer.PASS: 0, Answer.FAIL: 1, Answer.UNKNOWN: 3}
 MARKS = {Answer.PASS: "ok", Answer.FAIL: "FAIL", Answer.UNKNOWN: "UNKNOWN", Answer.SKIP: "skip"}
 USED = Size()
+FEW = 2
+"""Checks that weren't made, from which on they are told in one line."""
 SECONDS, MINUTES = 30.0, 10.0
 
 
@@ -49,9 +52,8 @@ def finite(context: click.Context, param: click.Parameter, value: float | None) 
 @click.option("--range", "bounds", metavar="LOW:HIGH", help="Where the reward of a step has to be.")
 @click.option("--ignore", "ignored", multiple=True, metavar="KEY",
               help="A key of observations and infos that isn't compared.")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=SECONDS,
-              callback=finite, show_default=True, metavar="S",
-              help="Seconds for an answer.")  # fmt: skip
+@click.option("--timeout", default=f"{SECONDS:g}s", callback=seconds, show_default=True,
+              metavar="D", help="Real time of an answer.")  # fmt: skip
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), default=MINUTES,
               callback=finite, show_default=True, metavar="M",
               help="Time for all checks.")  # fmt: skip
@@ -154,18 +156,38 @@ def parse_bounds(text: str | None) -> tuple[float, float] | None:
     return bounds
 
 
+def rests(one: Made) -> bool:
+    """Tell whether a check wasn't made because another doesn't hold."""
+    unknown = one.result.answer is Answer.UNKNOWN
+    return unknown and one.result.evidence[0].startswith(RESTS)
+
+
+def root_of(one: Made, report: Report) -> str:
+    """Name the check that was made and on which this one rests, by others or not."""
+    made = {other.check.id: other for other in report.made}
+    while rests(one):
+        one = made[one.check.needs]
+    return one.check.id
+
+
 def tell(report: Report) -> None:
     """Print a line a check, then of each failure what is wrong, what to do, and the command."""
-    table(
-        ("", "check", "measured, or why not"),
-        [(MARKS[one.result.answer], one.check.id, told(one.result)) for one in report.made],
-    )
+    resting = [one for one in report.made if rests(one)]
+    # Many lines that say the same would bury the one that says what is wrong.
+    shown = [one for one in report.made if len(resting) < FEW or not rests(one)]
+    rows = [(MARKS[one.result.answer], one.check.id, told(one.result)) for one in shown]
+    if len(shown) < len(report.made):
+        on = " or ".join(dict.fromkeys(root_of(one, report) for one in resting))
+        rows.append(
+            (MARKS[Answer.UNKNOWN], f"{len(resting)} others", f"not looked at: {RESTS} {on}")
+        )
+    table(("", "check", "measured, or why not"), rows)
     counts = ", ".join(f"{len(report.of(answer))} {MARKS[answer]}" for answer in Answer)
-    seconds = sum(one.seconds for one in report.made)
-    click.echo(f"{report.target}: {counts} ({seconds:.0f} s)")
+    took = sum(one.seconds for one in report.made)
+    click.echo(f"{report.target}: {counts} ({took:.0f} s)")
     for answer in (Answer.FAIL, Answer.UNKNOWN):
         for one in report.of(answer):
-            if one.result.evidence[0].startswith(RESTS):
+            if rests(one):
                 continue  # the other is told
             click.echo(f"\n{MARKS[answer]} {one.check.id}: {one.check.doc}")
             for text in one.result.evidence:

@@ -18,12 +18,12 @@ from simharness.adapters.gate import Bounds, Gate, require_token
 from simharness.adapters.log import Log
 from simharness.adapters.offer import Offer, all_scenarios
 from simharness.adapters.sessions import CLIENT, Limits, Sessions
+from simharness.cli.durations import seconds
 from simharness.errors import UsageError
 from simharness.extras import to_install
 from simharness.rollout.intake import Intake
 from simharness.rollout.request import parse_config
 from simharness.rollout.store import next_folder
-from simharness.units import SECOND, parse_duration
 
 if TYPE_CHECKING:
     import socket
@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from simharness.adapters.gate import App
 
 PORT = 8765
-
-
-def seconds(context: click.Context, param: click.Parameter, value: str) -> float:
-    """Read a length of real time, such as `10min`."""
-    try:
-        ticks = parse_duration(value)
-    except UsageError as error:
-        raise click.BadParameter(str(error), context, param) from None
-    if ticks <= 0:
-        raise click.BadParameter(f"{value!r} is no time to wait for", context, param)
-    return ticks / SECOND
 
 
 WORLD = (

@@ -45,12 +45,18 @@ def test_a_pass_says_what_it_does_not_prove_and_exits_with_0(cli: Cli) -> None:
     assert "simharness doctor CartPole-v1 --quick --range 0:1 --check ID" in told.out
 
 
+def test_a_length_of_time_is_seconds_or_has_its_unit(cli: Cli) -> None:
+    for given in ("20", "20s", "0.5min"):
+        told = cli("doctor", f"{CLINIC}:Walk", "--check", "runtime.starts", "--timeout", given)
+        assert told.code == 0, told.err
+
+
 def test_a_failure_is_told_with_what_to_do_and_the_command(cli: Cli) -> None:
     told = cli("doctor", f"{CLINIC}:PaysAll", *REWARDS, "--range", "0:0.5")
     assert told.code == 1
     lines = told.out.splitlines()
     assert "  rewards are from 1 to 1, asked for 0 to 0.5" in lines
-    assert any(line.startswith("  to do: raise, or say that there is no") for line in lines)
+    assert any(line.startswith("  to do: pay within the range") for line in lines)
     assert any(line.startswith("  again: simharness doctor ") for line in lines)
 
 
@@ -87,6 +93,13 @@ def test_what_rests_on_a_failure_is_not_told_at_length(cli: Cli) -> None:
     assert told.code == 1
     assert "UNKNOWN  runtime.reward_well_formed" in told.out
     assert told.out.count("again: ") == 1
+    more = ("--check", "runtime.latency", "--check", "runtime.seed_control")
+    told = cli("doctor", f"{CLINIC}:Raises", *REWARDS, *more)
+    assert re.search(r"UNKNOWN  4 others +not looked at: rests on runtime\.starts\n", told.out)
+    assert told.out.count("UNKNOWN ") == 2  # that line, and the count of all
+    assert told.out.count("again: ") == 1
+    told = cli("doctor", f"{CLINIC}:Raises", *REWARDS, *more, "--json")
+    assert len(json.loads(told.out)["checks"]) == 5
 
 
 def test_what_decides_nothing_exits_with_3(cli: Cli) -> None:
@@ -145,6 +158,8 @@ def test_a_target_that_cannot_be_opened_is_refused_in_a_line(
         (("--full", "-inf"), "Invalid value for '--full': -inf is no finite number"),
         (("--timeout", "nan"), "Invalid value for '--timeout': nan is no finite number"),
         (("--timeout", "inf"), "Invalid value for '--timeout': inf is no finite number"),
+        (("--timeout", "0"), "Invalid value for '--timeout': '0' is no time to wait for"),
+        (("--timeout", "soon"), "Invalid value for '--timeout': "),
         (("--minutes", "nan"), "Invalid value for '--minutes': nan is no finite number"),
         (("--check", "runtime.pigns"), "did you mean 'runtime.pings'"),
     ],

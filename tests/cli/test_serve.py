@@ -90,6 +90,7 @@ def test_one_episode_is_one_and_what_is_refused_is_in_the_log(start: Start) -> N
         (["http", CRM, "--token", "short"], "can be guessed"),
         (["http", CRM, "--idle-timeout", "soon"], "soon"),
         (["http", CRM, "--idle-timeout", "0s"], "no time to wait for"),
+        (["http", "crm/nothing", "--idle-timeout", "30"], "no scenario of crm named 'nothing'"),
         (["http", CRM, "--fault", "crm.nothing"], "fault"),
         (["http", CRM, "--load", "20"], "above its limit"),
         (["http", CRM, "--host", "x.invalid", "--token", "0" * 16], "is no address"),
