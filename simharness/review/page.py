@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.resources
+import re
 from base64 import b64encode
 from functools import lru_cache
 from html import escape
@@ -50,9 +51,20 @@ ROWS_MAX = 500
 def sources() -> tuple[str, str]:
     """Give the script and the style of every page."""
     web = importlib.resources.files("simharness.review").joinpath("web")
-    script = "\n".join(web.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
-    style = "\n".join(web.joinpath(name).read_text(encoding="utf-8") for name in STYLES)
+    script, style = (
+        "".join(bare(web.joinpath(name).read_text(encoding="utf-8")) for name in names)
+        for names in (SCRIPTS, STYLES)
+    )
     return f'"use strict";\n(() => {{\n{script}}})();\n', style
+
+
+def bare(code: str) -> str:
+    """Leave out what readers of the source need and no browser: indents and comments on their own.
+
+    No text of a script goes on in another line.
+    """
+    lines = (line.strip() for line in re.sub(r"(?ms)^\s*/\*.*?\*/", "", code).splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
 
 
 def digest(text: str) -> str:

@@ -13,17 +13,21 @@ from simharness.models.helpdesk.policies.paid_twice import expert
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from simharness.product.policy import Task
+
 DUPLICATE = "helpdesk/double-charge"
 
 
-def without_refs(task: sh.Task) -> Generator[Any, Any, None]:
+def without_refs(task: Task) -> Generator[Any, Any, None]:
     """Do the whole job, and say in the end nothing of what it rests on."""
     played = expert(task)
     action: Any = next(played)
     while True:
-        if isinstance(action, sh.Call) and action.tool == "finish":
-            args = {name: value for name, value in action.args.items() if name != "refs"}
-            action = sh.Call("finish", args)
+        if isinstance(action, sh.Call) and not isinstance(action.args, str):
+            args = dict(action.args)
+            if action.tool == "finish":
+                del args["refs"]
+            action = sh.Call(action.tool, args)
         observation = yield action
         try:
             action = played.send(observation)
@@ -31,7 +35,7 @@ def without_refs(task: sh.Task) -> Generator[Any, Any, None]:
             return
 
 
-def claim_alone(task: sh.Task) -> Generator[Any, Any, None]:
+def claim_alone(task: Task) -> Generator[Any, Any, None]:
     """Claim the ticket, and say that all is done."""
     yield sh.Call("claim_ticket", {"ticket_id": task.brief["ticket_id"]})
     yield sh.Call("finish", {"message": "I refunded it.", "outcome": "done"})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK = re.compile(r'<script type="application/gzip" id="([\w-]+)">([A-Za-z0-9+/=]*)</script>')
-CODE_BYTES_MAX = 130_000
+CODE_BYTES_MAX = 120_000
 
 
 def blocks(html: str) -> dict[str, Any]:
