@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness.product.goal import MILLION
 from simharness.validate.check import Check, Result, decided, skipped
+from simharness.validate.plays import CLAIMS, saying
+from simharness.validate.subject import EXPERT
 
 NO_AGENT, TRIVIAL = "H512", "H520"
 """Paid is who does nothing, or anything at all; or who gives an answer that takes no work."""
+LAST_WORDS = f"{CLAIMS}last-words"
+WORDS = 3
+"""Different last words that are tried on each seed."""
 BASELINES = ("null", "refuse", "random", "spam")
 """Policies that answer nothing; all others here give an answer."""
 
@@ -48,9 +54,27 @@ def floor_gap(subject: Subject) -> Result:
 
 
 def canary_floor(subject: Subject) -> Result:
-    """Pay policies that call at random, read everything, cope, or claim that it is done."""
+    """Pay policies that call at random, read everything, cope, claim, or say its last words."""
     claims = {n: found for n, found in subject.idle.items() if n not in ("null", "refuse")}
-    return paid_to(subject, {**subject.coping, **claims})
+    return paid_to(subject, {**subject.coping, **claims, **last_words(subject)})
+
+
+def last_words(subject: Subject) -> dict[str, list[Tried]]:
+    """Pay whoever only says what the reference says at the end of another seed, without its refs.
+
+    What it found out on the seed that is judged isn't in that; so it is a form of words.
+    """
+    if EXPERT not in subject.scenario.policies:
+        return {}
+    said = {e.seed: e.calls[-1][1] for e in subject.quiet if e.calls and e.calls[-1][0] == "finish"}
+    found: list[Tried] = []
+    for seed in subject.few_seeds:
+        others = dict.fromkeys(text for other, text in said.items() if other != seed)
+        for words in [*others][:WORDS]:
+            args = cast("dict[str, Any]", json.loads(words))
+            args.pop("refs", None)
+            found += subject.try_out(saying(args), [seed])
+    return {LAST_WORDS: found} if found else {}
 
 
 def mirror_pair(subject: Subject) -> Result:
@@ -72,7 +96,7 @@ CHECKS = (
     ),
     Check(
         id="semantic.canary_floor",
-        doc="random calls, reading everything, coping, claiming and echoing are paid 0",
+        doc="random calls, reading everything, coping, claiming, last words and echoing are paid 0",
         run=canary_floor,
         remedy="let the goal hold rows against the truth, and guard what must not be touched",
     ),

@@ -137,7 +137,7 @@ def dependency_pinning(subject: Subject) -> Result:
 CHECKS = (
     Check(
         id="static.manifest",
-        doc="id, meaning of full reward, profile, reference; faults change knobs and seduce policies that are there",
+        doc="id, meaning of full reward, profile, reference; faults change knobs, seduce policies",
         run=manifest,
         remedy="complete the scenario's class attributes (docs/products.md)",
     ),

@@ -414,6 +414,14 @@ class Gullible(Depot):
     scenarios = (Loud(),)
 
 
+class Wordy(Depot):
+    class Told(Goal):
+        def or_else(self, product: Any, ending: sh.Ending, instance: sh.Instance) -> bool:
+            return "Handed over" in ending.message
+
+    scenarios = (Told(),)
+
+
 class Parroted(Depot):
     class Heard(Goal):
         def or_else(self, product: Any, ending: sh.Ending, instance: sh.Instance) -> bool:

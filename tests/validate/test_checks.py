@@ -63,6 +63,7 @@ WHOLE: dict[str, set[str]] = {
     "Fragile": {"semantic.takeover"},
     "Polite": {"semantic.floor_gap", "semantic.mirror_pair", GAMED},
     "Gullible": {"semantic.canary_floor", GAMED},
+    "Wordy": {"semantic.canary_floor"},
     "Parroted": {"semantic.mirror_pair", "semantic.canary_floor", GAMED},
     "Mirrorless": {"semantic.mirror_pair", "semantic.canary_floor"},
 }
