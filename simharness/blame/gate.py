@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 SCENARIO, LOAD, FAULT, TOOL = "scenario", "load", "fault", "tool"
 AMBIGUOUS_MAX = 0.1
 """Share of ambiguous episodes among the lost ones above which something is left too open."""
+SHOWN_MIN = 0.001
+"""Limit from which a tenth of a per cent shows it."""
 KS = (1, 2, 4, 8, 16, 32)
 """Values of k that pass^k is told for."""
 
@@ -261,7 +263,7 @@ def decide(
     failing = [f"damaged: {text}" for text in damaged]
     failing += [f"{c} is never allowed: {counted(codes[c], 'episode')}" for c in never]
     if by_rate is Gate.FAIL:
-        failing.append(f"the rate is {failure.point:.1%}, surely above {limit:.1%}")
+        failing.append(f"the rate is {failure.point:.1%}, surely above {percent(limit)}")
     failing += [told(stratum) for stratum in strata if stratum.fails]
     open_ends: list[str] = []
     if straddles:
@@ -296,6 +298,11 @@ def decide(
         zero_tolerance=never,
         further=further,
     )
+
+
+def percent(limit: float) -> str:
+    """Show a limit, which is above 0 however low it is."""
+    return f"{limit:.1%}" if limit >= SHOWN_MIN else f"{100 * limit:g}%"
 
 
 def missing(failure: Rate, limit: float, further: int | None) -> str:

@@ -12,7 +12,7 @@ import click
 from simharness.blame.case import case_of_record
 from simharness.blame.chain import chain_of, tell_chain
 from simharness.blame.curve import critical_step, no_return
-from simharness.blame.gate import counted_once
+from simharness.blame.gate import counted_once, percent
 from simharness.blame.quarantine import read_reviews
 from simharness.blame.statistics import LIMIT, Gate, Method
 from simharness.cli.files import name_of, one_episode, shortest
@@ -50,8 +50,8 @@ EXITS = {Gate.PASS: 0, Gate.FAIL: 1, Gate.INCONCLUSIVE: 3}
     "--max-rate",
     type=float,
     metavar="SHARE",
-    help=f"Failure rate that the gate allows, from 0 to 1 ({LIMIT} for a run; a file has no gate "
-    "without it).",
+    help=f"Failure rate that the gate allows, between 0 and 1 ({LIMIT} for a run; a file has no "
+    "gate without it).",
 )
 @click.option("--exact", is_flag=True, help="Intervals of Clopper and Pearson instead of Wilson's.")
 @click.option("--episode", metavar="SCENARIO:SEED", help="Tell one episode of a run in full.")
@@ -132,7 +132,7 @@ def told_gate(decision: Decision) -> tuple[str, ...]:
     """Print the gate's answer and why; gives the reasons."""
     colour = {Gate.PASS: "green", Gate.FAIL: "red", Gate.INCONCLUSIVE: "yellow"}[decision.answer]
     answer = click.style(decision.answer, fg=colour, bold=True)
-    click.echo(f"  gate at {decision.limit:.1%}: {answer}")
+    click.echo(f"  gate at {percent(decision.limit)}: {answer}")
     for reason in decision.reasons:
         wrapped(reason, indent=4)
     return decision.reasons

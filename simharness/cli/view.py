@@ -45,8 +45,8 @@ from simharness.review.serve import ReviewServer
     "--max-rate",
     type=float,
     metavar="SHARE",
-    help=f"Failure rate that the gate allows, from 0 to 1 ({LIMIT} for a run; a file has no gate "
-    "without it).",
+    help=f"Failure rate that the gate allows, between 0 and 1 ({LIMIT} for a run; a file has no "
+    "gate without it).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")

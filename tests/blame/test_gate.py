@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from simharness.blame.gate import Decision, Sample, decide
+from simharness.blame.gate import Decision, Sample, decide, percent
 from simharness.blame.statistics import Gate, Method
 from simharness.blame.verdict import Class
 
@@ -133,6 +133,10 @@ def test_episodes_of_one_instance_count_as_fewer() -> None:
     assert (decision.answer, decision.further) == (Gate.INCONCLUSIVE, 252)
     assert decision.resampled == (0.0, 0.0)
     assert decide(episodes(160)).answer is Gate.PASS
+
+
+def test_a_limit_is_never_shown_as_nothing() -> None:
+    assert [percent(x) for x in (0.05, 0.001, 0.0004, 1e-9)] == ["5.0%", "0.1%", "0.04%", "1e-07%"]
 
 
 def test_a_trial_that_is_there_twice_is_one_trial() -> None:
