@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,17 @@ def test_a_scenario_that_cannot_be_played_here_is_refused_in_a_line(
     first, hint = told.err.splitlines()
     assert first == "error SH-USE-001: ide/fix needs what isn't installed"
     assert hint.strip() == f"run: {to_install('simharness[ide]')}"
+
+
+def test_the_example_of_the_page_fails_what_the_page_says(cli: Cli, tmp_path: Path) -> None:
+    page = (PLANTED.parents[2] / "docs" / "products.md").read_text(encoding="utf-8")
+    shop = tmp_path / "repairs.py"
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    shop.write_text("\n\n".join(blocks), encoding="utf-8")
+    told = cli("validate", f"{shop}:Repairs/hand-out", "--quick", "--seed", "0:20", "--json").json()
+    failed = [one["id"] for one in told["checks"] if one["status"] in ("fail", "error")]
+    said = page.partition("## Before it is used")[2]
+    assert failed == re.findall(r"`(runtime\.\w+)`", said)
 
 
 @pytest.mark.parametrize("scenario", SHIPPED)
