@@ -3,7 +3,8 @@
 The protocol has no episodes. A tool that takes a `seed` begins one, and is told what `--reset`
 gives besides; a server without one begins with its process. What the beginning answers under the
 name of an argument, such as an episode's id, is sent with every call that takes it (`handles`). A
-reward is what an answer has under `reward`; `done`, `terminated` and `truncated` end an episode.
+reward is what an answer has under `reward`; `done`, `terminated` and `truncated` end an episode. All
+of them may stand in a map of their own, `ended`.
 
 The messages are written and read here, a line each, because what a server prints between them is
 what an audit wants to see.
@@ -293,12 +294,13 @@ class McpSession:
         parts = result.get("content", ())
         content = canonical([part_of(part) for part in parts], self._ignored)
         mark = "error: " if result.get("isError") else ""
+        outcome = {**told, **mapping_of(told.get("ended"))}
         turn = Turn(
             observation=mark + content,
             info=canonical(result.get("structuredContent"), self._ignored),
-            reward=told.get("reward"),
-            terminated=told.get("done") is True or told.get("terminated") is True,
-            truncated=told.get("truncated") is True,
+            reward=outcome.get("reward"),
+            terminated=outcome.get("done") is True or outcome.get("terminated") is True,
+            truncated=outcome.get("truncated") is True,
             refused=bool(mark) or refusal(told) or any(refusal(part_of(p)) for p in parts),
         )
         return turn, told

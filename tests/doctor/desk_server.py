@@ -1,6 +1,6 @@
 """An MCP server on stdio, which counts; what goes wrong with it is asked for.
 
-`python desk_server.py [shared FILE|garbage|dies|silent|unseeded|handle NAME [dropped|unsaid]]`
+`python desk_server.py [shared FILE|garbage|dies|silent|unseeded|ended|handle NAME [dropped|unsaid]]`
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Desk:
         self.wrong = words[0] if words else ""
         self.file = Path(words[1]) if self.wrong == "shared" else None
         self.chance = random.Random(0)  # noqa: S311
-        self.count = 0
+        self.count = self.moves = 0
         self.episode = ""
         self.handle = words[1] if self.wrong == "handle" else "episode_id"
         self.how = words[2] if len(words) > 2 else ""
@@ -41,6 +41,7 @@ class Desk:
             if self.how != "dropped":
                 self.chance = random.Random(given["seed"])  # noqa: S311
             self.keep(self.chance.randrange(100))
+            self.moves = 0
             self.episode = f"episode {given['seed']}"
             if self.how == "unsaid":
                 return {"said": f"this is {self.episode}", "count": self.kept()}
@@ -54,6 +55,10 @@ class Desk:
         if self.wrong == "silent":
             time.sleep(3600)
         self.keep(self.kept() + given["by"] + self.chance.randrange(2))
+        if self.wrong == "ended":
+            self.moves += 1
+            over = {"ended": {"reward": 0.25, "terminated": True}} if self.moves == 3 else {}
+            return {"count": self.kept(), **over}
         return {"count": self.kept(), "reward": 0.0, "done": False}
 
     def keep(self, count: int) -> None:

@@ -283,6 +283,13 @@ def test_steps_that_are_all_refused_are_no_pass_of_anything() -> None:
     }
 
 
+def test_what_an_answer_says_of_the_end_under_ended_is_read() -> None:
+    checks = ("runtime.reward_well_formed", "semantic.floor_gap")
+    _, rewards, floor = examined(desk("ended"), *checks, kind=Kind.MCP).made
+    assert (rewards.result.measured["low"], rewards.result.measured["high"]) == (0.25, 0.25)
+    assert (floor.result.measured["cut"], str(floor.result.answer)) == (0, "pass")
+
+
 def test_mcp_sessions_that_share_a_file_are_told(tmp_path: Path) -> None:
     name = desk("shared", tmp_path / "count")
     found = failed(examined(name, "runtime.session_isolation", kind=Kind.MCP))
