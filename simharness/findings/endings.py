@@ -100,6 +100,8 @@ def last_write(account: Account, grade: Row) -> Turn | None:
     told = set(named_in(evidence))
     keys = grade.values["keys"]
     keys = [key for key in keys if key.partition(".")[0] in told] or keys
+    if not keys and says(evidence, "undone"):
+        return None
     for turn in reversed(account.writes):
         if any(account.committed(turn, key) for key in keys):
             return turn
@@ -133,10 +135,11 @@ def attempted(account: Account, grade: Row) -> bool:
         return True
     keys = grade.values["keys"]
     rows = concerned(grade)
+    undone = says(grade.values["evidence"], "undone")
     for turn in account.writes:
         if any(account.committed(turn, key) for key in keys):
             return True
-        if (not turn.ok or not keys) and names(account, turn, rows):
+        if (not turn.ok or not (keys or undone)) and names(account, turn, rows):
             return True
     return False
 
