@@ -279,7 +279,7 @@ def named_values(schema: Mapping[str, Any]) -> Sequence[Any]:
     if "anyOf" in schema:
         return [value for inner in schema["anyOf"] for value in named_values(inner)]
     if "enum" in schema:
-        return schema["enum"]
+        return list(schema["enum"])
     if schema.get("type") == "boolean":
         return (False, True)
     return [schema[bound] for bound in ("minimum", "maximum") if bound in schema]
@@ -364,7 +364,7 @@ def names_in(schema: Any) -> Iterator[str]:
             yield key
             yield from names_in(value)
     elif isinstance(schema, list):
-        for value in cast("list[Any]", schema):
+        for value in cast("Sequence[Any]", schema):
             yield from names_in(value)
     elif isinstance(schema, str):
         yield schema
