@@ -28,6 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/healthz", "/health")
 """What a supervisor may ask without a token."""
+BODY_BYTES = 4 * 1024 * 1024
 CLIENTS_MAX = 10_000
 """Addresses whose rate is known at a time."""
 DRAINED_BYTES = 16 * 1024 * 1024
@@ -47,7 +48,7 @@ class Bounds:
 
     token: str = ""
     """What a caller has to show; empty on this machine alone."""
-    body: int = 4 * 1024 * 1024
+    body: int = BODY_BYTES
     """Bytes of a request."""
     rate: float = 500.0
     """Requests a second of one address, in the long run; twice as many at once. 0 for any."""

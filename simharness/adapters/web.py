@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from simharness.adapters.gate import Bounds
+from simharness.adapters.gate import BODY_BYTES
 from simharness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def server_for(
     app: App,
     *,
     websockets: bool = False,
-    message: int = Bounds.body,
+    message: int = BODY_BYTES,
     patience: float = PATIENCE,
 ) -> Server:
     """Make the server of an app.

@@ -3,8 +3,8 @@
 The protocol has no episodes. A tool that takes a `seed` begins one, and is told what `--reset`
 gives besides; a server without one begins with its process. What the beginning answers under the
 name of an argument, such as an episode's id, is sent with every call that takes it (`handles`). A
-reward is what an answer has under `reward`; `done`, `terminated` and `truncated` end an episode. All
-of them may stand in a map of their own, `ended`.
+reward is what an answer has under `reward`; `done`, `terminated` and `truncated` end an episode.
+All of them may stand in a map of their own, `ended`.
 
 The messages are written and read here, a line each, because what a server prints between them is
 what an audit wants to see.

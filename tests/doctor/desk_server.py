@@ -1,6 +1,7 @@
 """An MCP server on stdio, which counts; what goes wrong with it is asked for.
 
-`python desk_server.py [shared FILE|garbage|dies|silent|unseeded|ended|handle NAME [dropped|unsaid]]`
+`python desk_server.py [shared FILE|garbage|dies|silent|unseeded|ended]`, or
+`python desk_server.py handle NAME [dropped|unsaid]`
 """
 
 from __future__ import annotations
