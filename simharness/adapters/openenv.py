@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simharness import __version__
 from simharness.adapters.http import add_handlers
@@ -119,11 +119,17 @@ def is_deep(value: Any) -> bool:
     """Tell whether a JSON value is nested too deeply for what reads it by calling itself."""
     level: list[Any] = [value]
     for _ in range(DEPTH_MAX):
-        inner = [list(one.values()) if isinstance(one, dict) else one for one in level]
-        level = [part for one in inner for part in one if isinstance(part, dict | list)]
+        level = [part for one in level for part in parts_of(one)]
         if not level:
             return False
     return True
+
+
+def parts_of(value: Any) -> list[Any]:
+    """Give what a JSON value holds; what is neither an array nor an object holds nothing."""
+    if isinstance(value, dict):
+        return list(cast("dict[str, Any]", value).values())
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 class Connection:

@@ -153,9 +153,10 @@ def plain_reward(reward: Any) -> Any:
 
 def declared_range(env: Any) -> tuple[float, float] | None:
     """Give the `reward_range` of an environment, if it is finite and nothing around it pays."""
-    while type(env).__name__ in PLAIN_WRAPPERS and not hasattr(type(env), "reward_range"):
-        env = getattr(env, "env", None)
-    found: Any = getattr(env, "reward_range", None)
+    layer: object = env
+    while type(layer).__name__ in PLAIN_WRAPPERS and not hasattr(type(layer), "reward_range"):
+        layer = getattr(layer, "env", None)
+    found: Any = getattr(layer, "reward_range", None)
     try:
         low, high = map(float, found)
     except (TypeError, ValueError):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import gymnasium as gym
 
+from simharness.doctor.local import declared_range
 from simharness.doctor.places import evenly, guarded_lines, layers, own_code, owns, spread
 from tests.doctor import shapes
 from tests.doctor.clinic import Walk, refuses
@@ -57,3 +58,14 @@ def test_lines_under_a_handler_are_tried_first(tmp_path: Path) -> None:
     assert [line for _, line in spread(places, 6)] == [1, 6, 11, 16, 22, 26]
     assert spread(places, 99) == places
     assert evenly(places, 0) == []
+
+
+def test_a_declared_range_is_that_of_what_pays() -> None:
+    inner = gym.make("FrozenLake-v1")
+    assert declared_range(inner) is None
+    inner.unwrapped.reward_range = (0, 1)  # type: ignore[attr-defined]
+    assert declared_range(inner) == (0.0, 1.0)
+    assert declared_range(gym.wrappers.TransformReward(inner, lambda reward: reward)) is None
+    for found in ((float("-inf"), 1.0), (1.0, 0.0), "ab", 3):
+        inner.unwrapped.reward_range = found  # type: ignore[attr-defined]
+        assert declared_range(inner) is None
