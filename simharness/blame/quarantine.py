@@ -57,21 +57,51 @@ def reason_of(findings: Iterable[Mapping[str, Any]]) -> str:
 def read_reviews(folder: Path) -> dict[str, Review]:
     """Read the reviews of a run, the last on each episode.
 
-    Raises UsageError naming a line that can't be read.
+    A last line that was cut short in being written is left out: nobody was told that it is saved.
+    Raises UsageError naming another line that can't be read.
     """
     path = folder / REVIEWS
     if not path.exists():
         return {}
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        data = path.read_bytes()
     except OSError as error:
         raise from_os_error("read", path, error) from error
+    whole = data[: len(data) - len(torn(data))]
     out: dict[str, Review] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(whole.decode("utf-8", "replace").splitlines(), 1):
         if line.strip():
             review = parse_review(line, f"{path}, line {number}")
             out[review.key] = review
     return out
+
+
+def ends_torn(folder: Path) -> bool:
+    """Tell whether the last line of a run's reviews was cut short."""
+    path = folder / REVIEWS
+    return path.exists() and bool(torn(path.read_bytes()))
+
+
+def append_review(folder: Path, line: str) -> None:
+    """Write a review behind the others, in the place of one that was cut short. Raises OSError."""
+    with (folder / REVIEWS).open("a+b") as file:
+        file.seek(0)
+        data = file.read()
+        tail = torn(data)
+        file.truncate(len(data) - len(tail))
+        begun = data[: len(data) - len(tail)]
+        file.write(b"" if begun.endswith(b"\n") or not begun else b"\n")
+        file.write(line.encode())
+
+
+def torn(data: bytes) -> bytes:
+    """Give the end of a file of lines that is no whole line; empty where it is whole JSON."""
+    tail = data[data.rfind(b"\n") + 1 :]
+    try:
+        json.loads(tail or b"0")
+    except ValueError:
+        return tail
+    return b""
 
 
 def parse_review(line: str, where: str) -> Review:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
 from simharness import __version__
+from simharness.blame.quarantine import reason_for
 from simharness.episode.plan import load_text
 from simharness.findings.taxonomy import TAXONOMY_VERSION, code
 from simharness.review.text import plain_map
@@ -53,6 +54,7 @@ def entry_of(item: Item, record: EpisodeRecord, folder: Path) -> dict[str, Any]:
             "goal": verdict.goal,
             "valid": verdict.valid,
             "quarantined": item.quarantined,
+            "unreviewed": bool(reason_for(verdict)),
             "reason": item.reason,
             "digest": record.digest,
             "steps": len(record.steps),

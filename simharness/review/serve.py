@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from simharness.blame.quarantine import REVIEWS, parse_review
+from simharness.blame.quarantine import REVIEWS, append_review, parse_review
 from simharness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,11 +92,8 @@ class Handler(BaseHTTPRequestHandler):
             self.tell(HTTPStatus.BAD_REQUEST, f"{error.message}: {error.hint}")
             return
         try:
-            with (
-                self.server.writing,
-                (self.server.folder / REVIEWS).open("a", encoding="utf-8") as f,
-            ):
-                f.write(line)
+            with self.server.writing:
+                append_review(self.server.folder, line)
         except OSError as error:
             self.tell(HTTPStatus.INTERNAL_SERVER_ERROR, f"can't write {REVIEWS}: {error.strerror}")
             return

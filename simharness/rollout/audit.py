@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simharness.blame.attribution import judge_case
 from simharness.blame.case import case_of_record
 from simharness.blame.gate import Decision, Sample, decide
-from simharness.blame.quarantine import read_reviews, reason_for, settled
+from simharness.blame.quarantine import REVIEWS, ends_torn, read_reviews, reason_for, settled
 from simharness.blame.statistics import LIMIT, Method
 from simharness.episode.plan import load_text
 from simharness.episode.replay import plan_of
@@ -186,6 +186,8 @@ def audit(
         limit = LIMIT
     report = Report(str(path), limit, method)
     reviews = read_reviews(path) if path.is_dir() else {}
+    if path.is_dir() and ends_torn(path):
+        report.problems.append(f"{REVIEWS} ends amid a review, which is left out")
     told = told_keys(path) if files is None else []
     if files is None and (path / SHARDS).is_dir() and (problem := untold(path)):
         # Whether all that was asked for is there can't be known, so that the run can't pass.

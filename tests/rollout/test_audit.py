@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from simharness.blame.quarantine import append_review
 from simharness.blame.statistics import Gate
 from simharness.errors import RecordingError, UsageError, VersionError
 from simharness.recording.format import MAGIC
@@ -121,6 +122,22 @@ def test_a_review_that_cannot_be_read_is_named_by_its_line(copy: Path, line: str
     (copy / "reviews.jsonl").write_text("\n" + line + "\n", encoding="utf-8")
     with pytest.raises(UsageError, match="line 2"):
         audit(copy)
+
+
+def test_a_review_that_was_cut_short_is_told_left_out_and_written_over(copy: Path) -> None:
+    bad = next(item.key for item in audit(copy).items if item.quarantined)
+    kept = json.dumps({"key": bad, "decision": "keep", "by": "ann"}) + "\n"
+    (copy / "reviews.jsonl").write_text(kept + kept[:20], encoding="utf-8")
+    report = audit(copy)
+    assert "reviews.jsonl ends amid a review, which is left out" in report.problems
+    assert not next(item for item in report.items if item.key == bad).quarantined
+    append_review(copy, kept)
+    assert (copy / "reviews.jsonl").read_text(encoding="utf-8") == kept * 2
+    # What an editor left without an end is whole, and gets one.
+    (copy / "reviews.jsonl").write_text(kept.rstrip("\n"), encoding="utf-8")
+    append_review(copy, kept)
+    assert (copy / "reviews.jsonl").read_text(encoding="utf-8") == kept * 2
+    assert "reviews.jsonl" not in " ".join(audit(copy).problems)
 
 
 def test_a_damaged_recording_fails_the_gate_and_the_rest_is_audited(copy: Path) -> None:

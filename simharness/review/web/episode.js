@@ -298,7 +298,7 @@ function reviewRecord(entry, given) {
     by: given.get("by") || "",
     note: given.get("note") || "",
     blind: hidden(entry),
-    auto: { class: entry.class, primary: entry.primary, quarantined: entry.quarantined },
+    auto: { class: entry.class, primary: entry.primary, quarantined: entry.unreviewed },
   };
 }
 
