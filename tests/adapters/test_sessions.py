@@ -144,9 +144,12 @@ def test_an_episode_ends_once_and_then_asks_for_another(tmp_path: Path) -> None:
     handle = begun(sessions, CRM, 1)
     end = sessions.step(handle, sh.Call("finish", {"message": "no", "outcome": "done"}))
     assert (end["reward"], end["terminated"], end["error"]) == (0.0, True, None)
-    assert sessions.look(handle) == {
+    state = sessions.look(handle)
+    assert state.pop("begun")["prompt"]
+    assert state == {
         "scenario": CRM,
         "episode_id": f"{CRM}:1",
+        "seed": 1,
         "step": 1,
         "going_on": False,
         "last": end,

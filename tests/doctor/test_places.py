@@ -61,7 +61,8 @@ def test_lines_under_a_handler_are_tried_first(tmp_path: Path) -> None:
 
 
 def test_a_declared_range_is_that_of_what_pays() -> None:
-    inner = gym.make("FrozenLake-v1")
+    assert declared_range(gym.make("FrozenLake-v1")) == (0.0, 1.0)
+    inner = gym.make("CartPole-v1")
     assert declared_range(inner) is None
     inner.unwrapped.reward_range = (0, 1)  # type: ignore[attr-defined]
     assert declared_range(inner) == (0.0, 1.0)
