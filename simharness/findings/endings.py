@@ -153,7 +153,9 @@ def overreach(account: Account) -> Iterator[Finding]:
         evidence = grade.values["evidence"]
         turn = offender(account, keys, evidence)
         if turn is not None:
-            text = f"{turn.tool} wrote what the task doesn't allow: {evidence}"
+            # A row that was written twice is named twice, with the same words.
+            parts = "; ".join(dict.fromkeys(evidence.split("; ")))
+            text = f"{turn.tool} wrote what the task doesn't allow: {parts}"
             predicate = grade.values["predicate"]
             yield account.noted("M411", turn, keys, text, predicate=predicate)
         elif account.end is not None:

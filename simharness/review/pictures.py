@@ -159,7 +159,7 @@ def draw_rate(
     # The first few episodes say little, and would leave no room for the others.
     settled = [100 * r.high for r in rates[len(rates) // 8 :]]
     axes.set_ylim(0, min(100.0, 1.1 * max([*settled, 110 * (limit or 0.0), 1.0])))
-    axes.legend(loc="upper right", fontsize=9)
+    axes.legend(loc="best", fontsize=9)
 
 
 def draw_strata(axes: Any, strata: Sequence[Stratum], limit: float | None, of: int) -> None:
@@ -211,7 +211,7 @@ def draw_throughput(
         left.set_xlabel("seconds")
         left.set_ylabel("episodes a second")
         left.set_ylim(bottom=0)
-        left.legend(loc="upper right", fontsize=9)
+        left.legend(loc="best", fontsize=9)
         draw_rate(right, failed, None)
         figure.suptitle(name, x=0.01, ha="left", fontsize=10, color=MUTE)
 
@@ -249,7 +249,7 @@ def draw_episode(
         upper.plot(
             steps, [0] * len(steps), "o", color=INK, markersize=4, clip_on=False, label="a step"
         )
-        upper.legend(loc="upper left", fontsize=9)
+        upper.legend(loc="best", fontsize=9)
         upper.set_ylabel("seconds")
         upper.set_ylim(bottom=0)
         lower.set_xlim(0, max(1.0, end / SECOND))
