@@ -214,8 +214,8 @@ function strataCard() {
 const CHANGES = {
   fixed: "the harness had failed, and doesn't any more",
   broken: "the harness hadn't failed, and does now",
-  gained: "the reward is paid in full, and hadn't been",
-  lost: "the reward had been paid in full, and isn't any more",
+  gained: "the reward is earned, and hadn't been",
+  lost: "the reward had been earned, and isn't any more",
 };
 
 // The run beside an earlier one of the same seeds, pair by pair.
@@ -235,7 +235,7 @@ function comparedCard() {
       ),
       h("span", { class: "mute" }, `same ${same.toLocaleString("en")}, of ${counted(pairs, "pair")}${alone ? `; ${counted(alone, "episode")} without a partner` : ""}`),
     ),
-    h("ul", { class: "plain" }, verdict("failures of the harness", failures), verdict("rewards paid in full", paid)),
+    h("ul", { class: "plain" }, verdict("failures of the harness", failures), verdict("rewards earned", paid)),
   );
 }
 
