@@ -111,16 +111,16 @@ def test_a_run_of_sessions_is_read_like_any_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["close", "begin", "idle", "stop"])
 def test_an_episode_that_is_left_is_flagged_and_has_no_score(tmp_path: Path, how: str) -> None:
-    limits = Limits(idle=0.2 if how == "idle" else 600)
-    sessions = serve(tmp_path / "run", limits=limits)
+    first = [sh.Call(c.tool, c.args) for c in expert_calls(CRM, 5)[0]]
+    sessions = serve(tmp_path / "run", limits=Limits(idle=2 if how == "idle" else 600))
     handle = begun(sessions, CRM, 5)
-    sessions.step(handle, [sh.Call(c.tool, c.args) for c in expert_calls(CRM, 5)[0]])
+    sessions.step(handle, first)
     if how == "close":
         sessions.close(handle)
     elif how == "begin":
         sessions.begin(handle, CRM, 6)
     elif how == "idle":
-        until = time.monotonic() + 10
+        until = time.monotonic() + 30
         while len(sessions) and time.monotonic() < until:
             time.sleep(0.02)
         with pytest.raises(NoSession, match="it expired: nobody used it"):
