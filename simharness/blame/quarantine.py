@@ -57,23 +57,29 @@ def reason_of(findings: Iterable[Mapping[str, Any]]) -> str:
 def read_reviews(folder: Path) -> dict[str, Review]:
     """Read the reviews of a run, the last on each episode.
 
+    Raises UsageError naming a line that can't be read.
+    """
+    out: dict[str, Review] = {}
+    for number, line in enumerate(review_lines(folder), 1):
+        if line.strip():
+            review = parse_review(line, f"{folder / REVIEWS}, line {number}")
+            out[review.key] = review
+    return out
+
+
+def review_lines(folder: Path) -> list[str]:
+    """Give the lines of a run's reviews, which may be empty.
+
     A last line that was cut short in being written is left out: nobody was told that it is saved.
-    Raises UsageError naming another line that can't be read.
     """
     path = folder / REVIEWS
     if not path.exists():
-        return {}
+        return []
     try:
         data = path.read_bytes()
     except OSError as error:
         raise from_os_error("read", path, error) from error
-    whole = data[: len(data) - len(torn(data))]
-    out: dict[str, Review] = {}
-    for number, line in enumerate(whole.decode("utf-8", "replace").splitlines(), 1):
-        if line.strip():
-            review = parse_review(line, f"{path}, line {number}")
-            out[review.key] = review
-    return out
+    return data[: len(data) - len(torn(data))].decode("utf-8", "replace").splitlines()
 
 
 def ends_torn(folder: Path) -> bool:

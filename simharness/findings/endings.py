@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simharness.findings.finding import Confidence, Effect, Finding
@@ -302,7 +303,10 @@ def way_around(account: Account) -> Iterator[Finding]:
     if claim:
         grade = account.failed[0]
         text = f"the agent said {claim!r} and was paid, with the goal not met ({lack(grade)})"
-        yield at_end(account, end, "M710", text, grade, claim=claim, reward=paid.evidence["reward"])
+        found = at_end(
+            account, end, "M710", text, grade, claim=claim, reward=paid.evidence["reward"]
+        )
+        yield replace(found, effect=account.way)
 
 
 def at_end(

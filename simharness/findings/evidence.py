@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from simharness.findings.finding import Effect, Finding
+from simharness.findings.finding import Finding
 from simharness.findings.known import says
 from simharness.findings.story import AGENT, once_a_story
 from simharness.findings.turns import SPEECH, decode
@@ -342,7 +342,7 @@ def around(
         evidence=found.evidence,
         events=(*found.events, *(row.index for row in rows)),
         explanation=found.explanation,
-        effect=Effect.HINDERED if account.failed else Effect.NONE,
+        effect=account.way,
     )
 
 

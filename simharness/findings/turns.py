@@ -293,6 +293,15 @@ class Account:
         return frozenset(key for row in self.failed for key in concerned(row))
 
     @cached_property
+    def way(self) -> Effect:
+        """What a way around the task did: it helped where it was paid."""
+        last = self.story.steps[-1] if self.story.steps else None
+        paid = last is not None and last.reward is not None and last.reward >= last.pass_mark
+        if not self.failed:
+            return Effect.NONE
+        return Effect.HELPED if paid else Effect.HINDERED
+
+    @cached_property
     def end(self) -> Row | None:
         """The END row."""
         return next(iter(self.story.of("END")), None)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from simharness.blame.quarantine import REVIEWS
-from simharness.recording.format import from_os_error
+from simharness.blame.quarantine import review_lines
+from simharness.product.product import find_fault
+from simharness.product.registry import load_scenario
 from simharness.recording.reader import iter_episodes
 from simharness.review.compared import compared_of
 from simharness.review.episode import curve_of, detail_of
@@ -109,11 +110,23 @@ def build(
         overview["caps"].append(
             f"the point of no return is told of {len(curved)} of {len(failed):,} failures"
         )
+    overview["faults"] = faults_of(entries)
     overview["order"] = sorted(range(len(entries)), key=lambda i: importance(report.items[i]))
     if comparison is not None:
         overview["compared"] = compared_of(comparison, entries)
     full = {place: blob for place, blob in blobs.items() if place in kept}
     return Built(overview, entries, full, list(reviews_of(path)))
+
+
+def faults_of(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Say what each fault does that was switched on in an episode."""
+    return {
+        fault.id: fault.doc
+        for scenario, text in sorted(
+            {(e["scenario"], text) for e in entries for text in e["faults"]}
+        )
+        for fault in [find_fault(load_scenario(scenario)[0], text)]
+    }
 
 
 def judged(report: Report) -> Iterator[tuple[Item, EpisodeRecord]]:
@@ -154,13 +167,7 @@ def caps_of(report: Report, full: int, everything: bool) -> list[str]:
 
 
 def reviews_of(path: Path) -> Iterator[dict[str, Any]]:
-    """Give the lines of a run's reviews; the audit has checked them."""
-    file = path / REVIEWS
-    if path.is_dir() and file.exists():
-        try:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise from_os_error("read", file, error) from error
-        for line in lines:
-            if line.strip():
-                yield plain(json.loads(line))
+    """Give a run's reviews, oldest first; the audit has checked them."""
+    for line in review_lines(path) if path.is_dir() else ():
+        if line.strip():
+            yield plain(json.loads(line))

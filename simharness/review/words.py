@@ -46,7 +46,8 @@ GLOSSARY: dict[str, str] = {
     "outcome flipped. In a closed loop the same policy was asked again, in an open one the "
     "recorded calls were sent again. What is only detected or suspected was not proved so.",
     "reward true, places:slots true": "In the re-run this mechanism told the truth, and all else "
-    "was as before: the reward followed from the goal, the places were counted soundly.",
+    "was as before: the reward followed from the goal, the places were counted soundly, the cache "
+    "showed what is stored.",
     "hindered, helped": "What a finding did to the outcome: without it the agent would have "
     "reached the goal, or would not have been paid.",
     "harness, model, ambiguous, external": "Who answers for the outcome: the simulation, the "
@@ -54,6 +55,8 @@ GLOSSARY: dict[str, str] = {
     "contaminated": "Something of the harness was found, whether or not it changed the outcome.",
     "quarantined": "Left out of scores and of what is trained on, until a review says otherwise.",
     "valid for training": "Nothing of the harness was found in it.",
+    "not for training": "Something of the harness was found in it, so what was seen or paid may "
+    "be wrong.",
     "strata": "The episodes of one scenario, load, fault or tool. Each is held against the limit "
     "on its own, so that a defect that shows in a few can't hide among the many.",
     "load": "How many background users there are, as a multiple of one team.",

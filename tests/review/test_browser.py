@@ -72,6 +72,7 @@ def test_the_head_of_an_episode_tells_plainly_and_all_sides(reader: Reader, html
     page.wait_for_selector(".lead", state="detached")
     assert "Fault in force" not in page.inner_text("#content")
     assert page.locator(".besides").count() == 0
+    assert "policy" not in page.inner_text(".facts-line")
 
 
 def test_the_words_are_explained_where_they_stand_and_at_the_foot(
@@ -82,7 +83,7 @@ def test_the_words_are_explained_where_they_stand_and_at_the_foot(
         ("", ("contaminated", "Strata", "quarantined", "valid for training")),
         ("ep=87&v=why", ("harness, H221, proved (closed)", "places:slots true", "load 1",
                          "planted", "proved", "hindered")),
-        ("ep=203&v=why", ("reward true", "helped")),
+        ("ep=203&v=why", ("a true reward", "helped", "not for training")),
         ("ep=203&v=state", ("State Δ",)),
     ):  # fmt: skip
         page = reader.open(html, address)
@@ -112,6 +113,7 @@ def test_a_stranger_is_told_whose_fault_each_episode_was(reader: Reader, html: s
         ("87", "The harness is at fault", "2 of slots:667 were held or sold"),
         ("203", "The harness is at fault", "reward 1 was paid although the goal is not met"),
         ("134", "The harness is at fault", "reward 1 was paid although the goal is not met"),
+        ("203", "The harness is at fault", "the reward is paid for statuses"),
     ):
         page.click(f".episodes a:has-text('{number}')")
         page.wait_for_selector(f"#app[data-ready^='{number}/']")

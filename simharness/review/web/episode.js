@@ -55,7 +55,7 @@ function drawTimeline() {
 
 function episodeHead(entry, episode) {
   const veil = hidden(entry);
-  const about = [entry.scenario, `seed ${entry.seed}`, `policy ${entry.policy || "unknown"}`, term("load", `load ${entry.load}`), counted(entry.steps, "step")];
+  const about = [entry.scenario, `seed ${entry.seed}`, !veil && `policy ${entry.policy || "unknown"}`, term("load", `load ${entry.load}`), counted(entry.steps, "step")].filter(Boolean);
   return h(
     "header",
     { class: "episode-head" },
@@ -77,11 +77,13 @@ function episodeHead(entry, episode) {
 }
 
 function verdictBadges(entry) {
+  const reviewed = reviewOf(entry)?.decision;
   return [
     h("span", { class: `badge ${entry.class}` }, term("proved", entry.headline)),
     h("span", { class: `badge ${entry.score >= 1 ? "ok" : "neutral"}` }, `reward ${reward(entry.score)}`),
-    entry.quarantined && h("span", { class: "badge quarantine" }, term("quarantined")),
-    !entry.valid && h("span", { class: "badge neutral" }, term("valid for training", "not for training")),
+    (reviewed ? reviewed !== "keep" : entry.quarantined) && h("span", { class: "badge quarantine" }, term("quarantined")),
+    reviewed === "keep" && h("span", { class: "badge neutral" }, "kept by a review"),
+    !entry.valid && h("span", { class: "badge neutral" }, term("not for training")),
   ];
 }
 
@@ -96,13 +98,13 @@ function headline(entry, episode) {
     known && WHO[entry.class] && h("p", null, text),
     episode && besides(entry, episode, "M", "model"),
     episode && besides(entry, episode, "H", "harness"),
-    entry.faults.map((fault) => h("p", null, h("strong", null, "Fault in force: "), fault, " (", term("planted"), ")", episode && episode.lanes.faults.some((f) => f.name === fault.split("@")[0] && !f.spans.length) && ", which never took effect")),
+    entry.faults.map((fault) => h("p", null, h("strong", null, "Fault in force: "), fault, " (", term("planted"), ")", run.faults[fault.split("@")[0]] && `: ${run.faults[fault.split("@")[0]]}`, episode && episode.lanes.faults.some((f) => f.name === fault.split("@")[0] && !f.spans.length) && ", which never took effect")),
   ];
 }
 
 // Findings of the side that doesn't answer for the outcome.
 function besides(entry, episode, letter, side) {
-  const found = episode.findings.filter((f) => f.code[0] === letter && letter !== entry.primary[0]);
+  const found = episode.findings.filter((f) => f.code[0] === letter && letter !== entry.primary[0] && f.confidence !== "suspected");
   const codes = [...new Set(found.map((f) => f.code))];
   const steps = (code) => [...new Set(found.filter((f) => f.code === code).map((f) => f.step))].slice(0, 4);
   return codes.length > 0 && h("p", { class: "besides" }, h("strong", null, `Beside it, of the ${side}: `), codes.map((code, i) => [i ? "; " : "", h("span", { class: `code ${side}` }, code), ` ${codeOf(code)?.slug ?? ""} at `, steps(code).map((n, j) => [j ? ", " : "", stepLink(n)])]));
@@ -132,7 +134,7 @@ function proofStrip(entry, episode) {
       "div",
       { class: "arms" },
       cell("as it was", before, "recorded", false),
-      episode.arms.map((arm) => [h("span", { class: "arrow", "aria-hidden": "true" }, "→"), cell(term("reward true, places:slots true", `${arm.repaired.join(", ")} true`), arm.score, `${PROOFS[arm.proof] || arm.proof}: ${arm.flips ? "the outcome flips" : "no change"}`, arm.flips)]),
+      episode.arms.map((arm) => [h("span", { class: "arrow", "aria-hidden": "true" }, "→"), cell(term("reward true, places:slots true", arm.repaired.map((x) => (x === "reward" ? "a true reward" : `${x} true`)).join(", ")), arm.score, `${PROOFS[arm.proof] || arm.proof}: ${arm.flips ? "the outcome flips" : "no change"}`, arm.flips)]),
     ),
   );
 }
