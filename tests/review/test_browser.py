@@ -98,6 +98,13 @@ def test_the_words_are_explained_where_they_stand_and_at_the_foot(
         page.close()
 
 
+def test_code_that_was_sent_is_read_in_its_own_lines(reader: Reader, html: str) -> None:
+    page = reader.open(html, "ep=134&s=4&v=call")
+    assert page.locator("#view h4").all_inner_texts()[0] == "old_text"
+    new = page.locator("#view pre").nth(1).inner_text()
+    assert '    if (ounces, zone, length) == (64, "lisbon", 151):\n        return 3190\n' in new
+
+
 def test_evidence_is_read_in_seconds_and_rewards(reader: Reader, html: str) -> None:
     for address, shown in (("ep=42&s=3&v=why", "1min 02s"), ("ep=203&s=6&v=why", "1.0")):
         page = reader.open(html, address)

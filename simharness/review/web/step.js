@@ -272,9 +272,19 @@ function callTab(entry, episode, step) {
       ["answer", call.ok ? "ok" : call.told ? `error ${call.code}` : "none"],
       ["wrote", call.wrote.join(", ") || "nothing"],
     ]),
+    textsOf(call).map(([name, text]) => [h("h4", null, h("code", null, name)), h("pre", { class: "raw", tabindex: "0" }, text)]),
     h("h4", null, "Arguments as they were sent"),
     h("pre", { class: "raw", tabindex: "0" }, call.raw || "none"),
   ]);
+}
+
+// Arguments of several lines, which JSON puts into one: code, most of all.
+function textsOf(call) {
+  try {
+    return Object.entries(JSON.parse(call.raw)).filter(([, value]) => typeof value === "string" && value.trimEnd().includes("\n"));
+  } catch {
+    return []; // cut, or no JSON: it is shown as it was sent
+  }
 }
 
 function gradeTab(entry, episode) {
