@@ -74,7 +74,7 @@ class ExportView(RowsView[R]):
             order, source, as_of = replica.order(), world.numbers[REPLICA], replica.as_of()
             rows = replica.where(exported, order)
             if replica.mechanism in world.repair and self._late(op, query, rows, order):
-                rows = table.where(exported)
+                rows, as_of = table.where(exported), world.ticks
         else:
             rows = table.where(exported)
         given = self._given.setdefault(op.owner, {})

@@ -87,7 +87,7 @@ class FeedView(RowsView[R]):
         wrong = self.wrong(query, rows, order, told) if order < told else []
         names = world.repair
         if wrong and (self.replica.mechanism in names or f"feed:{self.table.name}" in names):
-            rows, wrong = self._true(keys), []
+            rows, wrong, as_of = self._true(keys), [], self.world.ticks
         for key in keys:
             reader.behind.pop(key, None)
         reader.behind.update(dict.fromkeys(wrong[::4], world.ticks))

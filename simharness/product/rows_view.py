@@ -147,15 +147,17 @@ class QueryView(RowsView[R]):
         if cache.ttl:
             entry = cache.lookup(query.text)
             if entry is not None:
-                rows, order = entry.value, entry.order
+                rows, order, as_of = entry.value, entry.order, entry.as_of
                 if self.mechanism in world.repair:
                     # The truth under the entry's own order: a repair that changes no row changes no
-                    # journal row.
+                    # journal row. One that does is of now, which an agent may wait for.
                     rows = tuple(self.table.meeting(query.where, query.rest))
+                    if rows != entry.value:
+                        as_of = world.ticks
                 self._served(op, query, rows, order, self.from_cache)
                 # As `say_as_of` does, without its call: hits are what there is most of.
-                if entry.as_of < op.as_of:
-                    op.as_of = entry.as_of
+                if as_of < op.as_of:
+                    op.as_of = as_of
                 if self.contract.dated:
                     op.dated = True
                 return rows
@@ -192,9 +194,10 @@ class QueryView(RowsView[R]):
         if follower is self.index and self.hydrate == PRIMARY:
             now = self.table.rows
             found = [now[row.id] for row in found if row.id in now]
+        as_of = follower.as_of()
         if follower.mechanism in world.repair and self.wrong(query, found, order, op.begin_order):
-            found = self.table.meeting(query.where, query.rest)
-        return tuple(found), order, source, follower.as_of()
+            found, as_of = self.table.meeting(query.where, query.rest), world.ticks
+        return tuple(found), order, source, as_of
 
     def _served(
         self, op: Operation, query: Query, rows: Sequence[R], order: int, source: int

@@ -215,15 +215,16 @@ class DetailView(View[R]):
         if caching:
             entry = cache.lookup(key)
             if entry is not None:
+                row, order, as_of = entry.value, entry.order, entry.as_of
                 if self.mechanism in world.repair:
                     row, order = self.table.rows.get(key), world.order
-                else:
-                    row, order = entry.value, entry.order
+                    if row is not entry.value:
+                        as_of = world.ticks
                 self._note(op, key, row, order, self.from_cache)
                 # As `say_as_of` does, without its call: hits are what there is most of.
                 dated = self.contract.dated
-                if entry.as_of < op.as_of and (dated or not self.is_auth):
-                    op.as_of = entry.as_of
+                if as_of < op.as_of and (dated or not self.is_auth):
+                    op.as_of = as_of
                 if dated:
                     op.dated = True
                 return row
@@ -239,7 +240,9 @@ class DetailView(View[R]):
             source, as_of = world.numbers[REPLICA], replica.as_of()
             order = replica.order()  # also when repaired: what then changes is the value alone
             wrong = table.version_at(key, order) < table.version_at(key, op.begin_order)
-            if not (wrong and replica.mechanism in world.repair):
+            if wrong and replica.mechanism in world.repair:
+                as_of = world.ticks
+            else:
                 row = replica.row(key, order)
         if caching:
             wait = op.wait_ticks(self.waits.put, "put", k)

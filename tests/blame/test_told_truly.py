@@ -68,3 +68,12 @@ def test_an_id_that_a_key_of_idempotency_told_again_was_given() -> None:
 def test_what_the_gateway_did_is_no_wrong_argument_of_the_agents() -> None:
     verdict = sh.run(DUPLICATE, seed=0, load=2, faults=["helpdesk.gateway-retry"]).verdict
     assert (verdict.headline, verdict.codes) == ("harness, H225, proved (closed)", ("H225",))
+
+
+def test_an_agent_that_waits_for_an_answer_of_a_later_instant_is_kept_waiting_by_the_cache() -> (
+    None
+):
+    # The rows were as they should be: it was what the list said of its own age that never changed.
+    outcome = sh.run("crm/dedupe", seed=56, faults=["crm.list-cache@from=60s"])
+    assert outcome.episode.reward == 0
+    assert outcome.verdict.headline == "harness, H112, proved (closed)"
