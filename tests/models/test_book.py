@@ -113,6 +113,21 @@ def test_only_the_truth_tells_a_wish_that_can_be_met_from_one_that_cannot(
     assert [e.product.ending.outcome for e in (one, other)] == ["done", "impossible"]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("named", ["services", "slots"])
+def test_where_price_and_places_both_stand_in_the_way_either_may_be_named(named: str) -> None:
+    both = {"coupon": "used_up", "percent": 20, "price_cap": "needs_coupon", "price_max": PRICE - 1,
+            "others": "none", "luck": "gone", "ms_0": 9_000, "ms_1": 9_000,
+            "ms_2": 9_000}  # fmt: skip
+
+    def refuse(task: Task) -> Play:
+        yield Call("wait", {"seconds": 40})
+        refs = ["services:2"] if named == "services" else [f"slots:{k}" for k in slots_of(both)]
+        yield finish(*refs, outcome="impossible")
+
+    told = played(refuse, both)
+    assert told.reward == 1_000_000, told.criteria
+
+
 # --- each criterion by a play that breaks it alone ------------------------------------------------
 
 

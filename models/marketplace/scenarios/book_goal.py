@@ -172,22 +172,22 @@ def unbooked(case: Case, ending: Ending) -> tuple[Criterion, ...]:
     world = case.market.world
     reason = ""
     keys: tuple[str, ...] = ()
+    slots = [f"slots:{key}" for key in case.wanted]
+    # What was so at any time of the last minute is what the agent could know as it finished.
+    since = world.ticks - RECENTLY
+    quantity = case.wish.quantity
+    hopeful = [k for k in case.wanted if not case.bookable.hopeless_after(k, quantity, since)]
+    missed = [k for k in case.wanted if case.could_have(k, world.order + 1, world.ticks)]
+    gone = not hopeful and not missed
     too_dear = case.too_much(case.price(world.order))
     if too_dear:
         reason = f"it costs {case.price(world.order)}, {case.wish.price_max} are too few"
     else:
-        # What was so at any time of the last minute is what the agent could know as it finished.
-        since = world.ticks - RECENTLY
-        quantity = case.wish.quantity
-        hopeful = [
-            key for key in case.wanted if not case.bookable.hopeless_after(key, quantity, since)
-        ]
-        missed = [key for key in case.wanted if case.could_have(key, world.order + 1, world.ticks)]
-        if not hopeful and not missed:
-            reason = "no slot could be had"
+        reason = "no slot could be had" if gone else ""
         keys = tuple(f"slots:{key}.taken" for key in (*missed, *hopeful)[:1])
-    named = f"services:{case.service_id}" if too_dear else ""
-    needed = [named] if named else [f"slots:{key}" for key in case.wanted]
+    # Where both stand in the way, either may be named.
+    named = too_dear and not (gone and set(slots) <= set(ending.refs))
+    needed = [f"services:{case.service_id}"] if named else slots
     missing = [ref for ref in needed if ref not in ending.refs]
     known = {f"services:{case.service_id}", *(f"slots:{key}" for key in case.wanted)}
     theirs = {f"bookings:{row.id}" for row in case.theirs()}
