@@ -34,6 +34,12 @@ ALONE = re.compile(r"(?<![\w.@-])\d{1,18}(?![\w@])")
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
+def own_id(value: object) -> int | None:
+    """Give the id of the row that an answer is; None where it is none."""
+    told = cast("Mapping[str, object]", value).get("id") if isinstance(value, Mapping) else None
+    return told if type(told) is int else None
+
+
 class Known:
     """What ids, numbers and texts an agent has been given so far."""
 
@@ -61,9 +67,8 @@ class Known:
             for table, number in shown:
                 self._ids[number].add(table)
             # What a key of idempotency had answered before is a row that nothing read or wrote now.
-            value = told.exchange.value
-            own = value.get("id") if isinstance(value, Mapping) else None
-            if type(own) is int and own not in [number for _, number in shown]:
+            own = own_id(told.exchange.value)
+            if own is not None and own not in [number for _, number in shown]:
                 self._ids[own].add("")
         self._pending.append(turn)
         return self

@@ -32,7 +32,7 @@ from tests.effort import times
 from tests.pages import ROOT, block_after
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from simharness.adapters.sessions import Sessions
 
@@ -343,11 +343,17 @@ def test_health_and_counts_are_told(tmp_path: Path) -> None:
         client.close()
 
 
-def test_requests_that_are_refused_are_counted_and_told(tmp_path: Path) -> None:
+def test_requests_that_are_refused_are_counted_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[tuple[str, Any]] = []
+
+    def hear(event: str, fields: Mapping[str, Any]) -> None:
+        told.append((event, dict(fields)))
+
     token = "0123456789abcdef"
     with http(tmp_path / "run", bounds=Bounds(rate=0, token=token, body=2000)) as (url, sessions):
-        sessions._tell = lambda event, fields: told.append((event, dict(fields)))
+        monkeypatch.setattr(sessions, "_tell", hear)
         stranger, client = Client(url), Client(url, Authorization=f"Bearer {token}")
         stranger.ask("GET", "/metrics")
         client.ask("POST", "/v1/sessions", {"scenario": "crm/nothing", "seed": 1})
