@@ -203,7 +203,11 @@ class Patching:
             fit = callable(value) and not isinstance(value, type | ModuleType)
             public = dotted in NAMES or not name.startswith("_")
             if fit and public and is_forbidden(dotted):
-                self._replace(module, name, self._standin(value, dotted))
+                # What a module has of another one, such as the clock of `socketserver`, is told by
+                # its own name, whichever of them comes first.
+                own = public_name(name_of(value))
+                foreign = own.rpartition(".")[0] != module_name and is_forbidden(own)
+                self._replace(module, name, self._standin(value, own if foreign else dotted))
 
     def _patch_product(self, module: ModuleType) -> None:
         own = vars(module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import socketserver
 import subprocess
 import sys
 import threading
@@ -98,6 +99,19 @@ def test_a_culprit_is_stopped_by_replaced_functions(tmp_path: Path, name: str) -
         assert isinstance(guard.GUARD.lookout, Patching)
         told = stopped(tmp_path, source)
     assert f"tiny.py:{marked_line(source)}, which " in told
+
+
+@pytest.mark.usefixtures("patching")
+def test_a_function_is_told_by_its_own_name_whoever_else_has_it(tmp_path: Path) -> None:
+    assert vars(socketserver)["time"] is time.monotonic  # and comes before the module `time`
+    (tmp_path / "late.py").write_text("import time\n\ndef now():\n    return time.monotonic()\n")
+    names: dict[str, Any] = {}
+    guard.watch(tmp_path / "late.py")
+    with guarded("on"):
+        code = compile((tmp_path / "late.py").read_text(), str(tmp_path / "late.py"), "exec")
+        exec(code, names)
+        with pytest.raises(ForbiddenCall, match=r"the product calls time\.monotonic at "):
+            names["now"]()
 
 
 @pytest.mark.parametrize("mode", MODES)
