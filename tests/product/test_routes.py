@@ -498,6 +498,40 @@ def test_a_repair_replaces_what_was_out_of_date_and_no_fresh_answer(
     assert bool(b.breaches()) == (not repaired and not now)
 
 
+CACHED = [
+    ({f"items.{kind}.cache.ttl": "10ms", f"items.{kind}.cache.invalidate": "never"},
+     f"cache:items.{kind}", kind)
+    for kind in ("detail", "list")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "mechanism", "kind"), [*REPAIRS[:3], *CACHED])
+def test_an_answer_is_of_now_where_a_repair_changes_it_and_as_it_was_where_not(
+    config: dict[str, object], mechanism: str, kind: str
+) -> None:
+    def told(*, written: bool, repaired: bool) -> int:
+        b = Desk({**config, f"items.{kind}.signals": ["as_of"]})
+        b.world.repair = frozenset({mechanism} if repaired else ())
+        read: Any = b.read if kind == "detail" else b.versions
+        asked: Any = 1 if kind == "detail" else "red"
+        b.at(100)
+        read(asked)
+        b.at(695)
+        if written:
+            b.write(1, stock=5)
+        b.at(700)
+        op = b.op()
+        read(asked, op)
+        assert op.dated
+        return op.as_of
+
+    before = told(written=False, repaired=False)
+    assert before < 700
+    assert told(written=False, repaired=True) == before
+    assert told(written=True, repaired=False) <= before
+    assert told(written=True, repaired=True) == 700
+
+
 def test_a_repaired_feed_and_a_repaired_export_give_what_was_lacking() -> None:
     config: dict[str, object] = {
         **LAG,
